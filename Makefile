@@ -1,0 +1,32 @@
+.PHONY: demo test lint bench clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+demo: .venv/core
+	$(BIN)/galaxy-al demo
+
+test: .venv/dev lint
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/dev
+	$(BIN)/python benchmarks/selection.py
+
+# The stamps say what is installed: a second run installs nothing.
+.venv/core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/dev: .venv/core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv

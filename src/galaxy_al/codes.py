@@ -1,0 +1,121 @@
+"""16-bit codes that grow along a class's line and never contradict its order.
+
+An example that the model gives to another class is coded by its margin, one that it gives to the
+class itself (margin 0) above all those by max p. Both lie between 0 and 1 (add 1 to the margin),
+and pools crowd at the ends: so they are first turned into integers that behave like the logit,
+made of the bits of floats, which grow like the logarithm. What a sample of the pool spans then
+fills the 16 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.int32]
+
+N_CODES = 1 << 16
+_HALF_CODES = N_CODES // 2
+_HALF = np.float32(0.5).view(np.int32)
+_FLOAT, _INT = Struct("f"), Struct("i")
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The floor and the shift that bring the integers seen in a sample into 15 bits."""
+
+    floor: int
+    shift: int
+
+    @classmethod
+    def to(cls, seen: Ints) -> _Fit:
+        if not len(seen):
+            return cls(0, 0)
+        low, high = int(seen.min()), int(seen.max())
+        return cls(low, max((high - low).bit_length() - 15, 0))
+
+
+class Codes:
+    """The codes of some classes on one pool, with the finest steps that hold a sample of it."""
+
+    def __init__(self, sample: Floats, classes: Sequence[int]) -> None:
+        margins, own, tops = _logits(sample, classes, Scratch(len(sample), len(classes)))
+        fits = [_Fit.to(row[~mine]) for row, mine in zip(margins, own)]
+        self.classes = classes
+        self._floors = np.array([[fit.floor] for fit in fits], dtype=np.int32)
+        self._shifts = np.array([[fit.shift] for fit in fits], dtype=np.int32)
+        self._by_margin = dict(zip(classes, fits))
+        self._by_top = _Fit.to(tops)
+
+    def many(self, rows: Floats, scratch: Scratch | None = None) -> NDArray[np.uint32]:
+        """The codes of n rows of the table, a row a class; they lie in the scratch memory."""
+        codes, own, tops = _logits(
+            rows, self.classes, scratch or Scratch(len(rows), len(self.classes))
+        )
+        codes -= self._floors
+        codes >>= self._shifts
+        np.minimum(codes, _HALF_CODES - 1, out=codes)
+        np.maximum(codes, 0, out=codes)
+        above = (tops - np.int32(self._by_top.floor)) >> np.int32(self._by_top.shift)
+        codes += own * np.maximum(np.minimum(above, _HALF_CODES), 1)
+        return codes.view(np.uint32)
+
+    def one(self, row: list[float], target: int) -> int:
+        """The same for one example and class: `many` costs too much for a single one."""
+        p, top = row[target], max(row)
+        fit = self._by_margin[target]
+        code = (_logit(p + (1 - top), top - p) - fit.floor) >> fit.shift
+        code = min(max(code, 0), _HALF_CODES - 1)
+        if p < top:
+            return code
+        above = (_logit(top, 1 - top) - self._by_top.floor) >> self._by_top.shift
+        return code + min(max(above, 1), _HALF_CODES)
+
+
+class Scratch:
+    """Memory to make codes in, used again and again: fresh pages cost more than the arithmetic."""
+
+    def __init__(self, n_rows: int, n_classes: int) -> None:
+        self.values, self.rests = np.empty((2, n_classes, n_rows), dtype=np.float32)
+
+
+def _logits(
+    rows: Floats, classes: Sequence[int], scratch: Scratch
+) -> tuple[Ints, NDArray[np.bool_], Ints]:
+    """Integers that grow with the margins, who is predicted to be of the class, and by max p."""
+    block = np.ascontiguousarray(rows.T)
+    top = block.max(axis=0)
+    chosen = block if len(classes) == len(block) else block[classes]
+    values, rests = scratch.values[:, : len(rows)], scratch.rests[:, : len(rows)]
+    np.add(chosen, 1 - top, out=values, casting="same_kind")
+    np.subtract(top, chosen, out=rests, casting="same_kind")
+    tops = _logit_bits(top.astype(np.float32), (1 - top).astype(np.float32))
+    return _logit_bits(values, rests), chosen == top, tops
+
+
+def _logit_bits(values: NDArray[np.float32], rests: NDArray[np.float32]) -> Ints:
+    """Integers that grow with values = 1 - rests, in fine steps near 0 and near 1; in their place.
+
+    Each of the two counts only up to a half, and there it was rounded only once: so the integers
+    never contradict the order of the real numbers.
+    """
+    low, high = values.view(np.int32), rests.view(np.int32)
+    np.minimum(low, _HALF, out=low)
+    np.minimum(high, _HALF, out=high)
+    low -= high
+    return low
+
+
+def _logit(value: float, rest: float) -> int:
+    return min(_bits(value), int(_HALF)) - min(_bits(rest), int(_HALF))
+
+
+def _bits(value: float) -> int:
+    bits: int = _INT.unpack(_FLOAT.pack(value))[0]
+    return bits

@@ -1,0 +1,17 @@
+"""The exceptions of galaxy-al.
+
+::
+
+    Exception
+    ├── ValueError          an argument is wrong: what it is, what it got, what is allowed
+    └── GalaxyError         anything else that galaxy-al reports
+        └── PoolExhausted   nothing is left to ask
+"""
+
+
+class GalaxyError(Exception):
+    """Base class of the errors that are not a wrong argument."""
+
+
+class PoolExhausted(GalaxyError):  # noqa: N818 - reads as what happened
+    """Every example of the pool is labelled, skipped or being answered."""

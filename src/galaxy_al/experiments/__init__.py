@@ -1,0 +1,1 @@
+"""Simulated runs, their results and pictures."""

@@ -1,0 +1,220 @@
+"""The active-learning loop: ask, tell, train, and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from galaxy_al.errors import PoolExhausted
+from galaxy_al.metrics import balanced_accuracy, rare_average_precision
+from galaxy_al.models.heads import Head, fit_proba, kernel_head
+from galaxy_al.snapshot import Snapshot
+from galaxy_al.strategies import Session, Strategy, make_strategy
+from galaxy_al.strategies.random import Random
+
+MakeHead = Callable[[int], Head]
+
+
+class Learner:
+    """Asks for labels and learns from them, round by round.
+
+    The first questions are random, each seed its own; after every `refit` they are the
+    strategy's.
+
+    Parameters
+    ----------
+    embeddings
+        N x d vectors.
+    n_classes
+        The number K of classes; the last one is the big one.
+    strategy
+        A name from `STRATEGIES` or a strategy.
+    head
+        Makes a classifier from a seed; ``"auto"`` takes `kernel_head`.
+    batch_size
+        How many labels are given between two trainings.
+    seed
+        All random choices follow from it.
+
+    Examples
+    --------
+    >>> learner = Learner(np.eye(4), n_classes=2, strategy="random", batch_size=2)
+    >>> first, second = learner.ask(), learner.ask()
+    >>> learner.tell(first, 0)
+    >>> learner.tell(second, 1)
+    >>> learner.refit()
+    >>> learner.proba.shape
+    (4, 2)
+    """
+
+    def __init__(
+        self,
+        embeddings: ArrayLike,
+        n_classes: int,
+        *,
+        strategy: str | Strategy = "galaxy",
+        head: str | MakeHead = "auto",
+        batch_size: int = 100,
+        seed: int = 0,
+    ) -> None:
+        self.embeddings = _checked_embeddings(embeddings)
+        self.n_classes = n_classes
+        self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
+        self.batch_size = batch_size
+        self._make_head = _checked_head(head)
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self.proba: NDArray[np.floating[Any]] = np.full(
+            (len(self.embeddings), n_classes), 1 / n_classes
+        )
+        self._session = self._start(Random(), {}, set())
+
+    @property
+    def labels(self) -> dict[int, int]:
+        """The labels given so far, by index."""
+        return self._session.labels
+
+    def ask(self) -> int:
+        """The next example to label."""
+        return self._session.ask()
+
+    def tell(self, index: int, label: int) -> None:
+        """The label of an example."""
+        self._session.tell(index, label)
+
+    def skip(self, index: int) -> None:
+        """Say that an example cannot be labelled."""
+        self._session.skip(index)
+
+    def release(self, index: int) -> None:
+        """Give an example back unanswered."""
+        self._session.release(index)
+
+    def refit(self) -> None:
+        """Train on all labels, score the pool and let the strategy begin anew."""
+        labels = self._session.labels
+        head = self._make_head(self._seed)
+        self.proba = fit_proba(head, self.embeddings, labels, self.n_classes)
+        self._session = self._start(self.strategy, labels, self._session.skipped)
+
+    def _start(self, strategy: Strategy, labels: dict[int, int], skipped: set[int]) -> Session:
+        snapshot = Snapshot(self.proba, embeddings=self.embeddings).updated(labels, skipped)
+        return strategy.start(snapshot, rng=self._rng, budget=self.batch_size)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a simulated round found and how good the classifier trained after it is.
+
+    Parameters
+    ----------
+    n_labels
+        Labels given so far.
+    balanced_accuracy
+        Over the whole pool, the paper's metric.
+    average_precision
+        Of the rare classes, their mean, over the whole pool.
+    rare_found
+        Labels of rare classes so far.
+    indices
+        The examples labelled in this round, in order.
+    """
+
+    n_labels: int
+    balanced_accuracy: float
+    average_precision: float
+    rare_found: int
+    indices: tuple[int, ...]
+
+
+def simulate(
+    embeddings: ArrayLike,
+    truth: Sequence[int] | NDArray[np.integer[Any]],
+    strategy: str | Strategy = "galaxy",
+    head: str | MakeHead = "auto",
+    batch_size: int = 100,
+    rounds: int = 20,
+    seed: int = 0,
+) -> list[Round]:
+    """Run active learning against known labels.
+
+    Parameters
+    ----------
+    truth
+        N integers; the last class is the big one.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1], [10, 190])
+    >>> embeddings = rng.normal(size=(200, 2)) + 3 * (truth == 0)[:, None]
+    >>> history = simulate(embeddings, truth, batch_size=20, rounds=3)
+    >>> [step.n_labels for step in history]
+    [20, 40, 60]
+    """
+    return list(rounds_of(embeddings, truth, strategy, head, batch_size, rounds, seed))
+
+
+def rounds_of(
+    embeddings: ArrayLike,
+    truth: Sequence[int] | NDArray[np.integer[Any]],
+    strategy: str | Strategy,
+    head: str | MakeHead,
+    batch_size: int,
+    rounds: int,
+    seed: int,
+) -> Iterator[Round]:
+    """The same as `simulate`, one round after the other as they come; fewer if the pool ends."""
+    truth = np.asarray(truth)
+    other = int(truth.max())
+    learner = Learner(
+        embeddings, other + 1, strategy=strategy, head=head, batch_size=batch_size, seed=seed
+    )
+    if truth.shape != (len(learner.embeddings),):
+        raise ValueError(
+            f"truth must have one class for each of {len(learner.embeddings)} embeddings, "
+            f"got shape {truth.shape}."
+        )
+    for _ in range(rounds):
+        indices = _answer_batch(learner, truth)
+        if not indices:
+            return
+        learner.refit()
+        yield Round(
+            n_labels=len(learner.labels),
+            balanced_accuracy=balanced_accuracy(truth, learner.proba.argmax(axis=1)),
+            average_precision=rare_average_precision(truth, learner.proba, other),
+            rare_found=sum(label != other for label in learner.labels.values()),
+            indices=tuple(indices),
+        )
+
+
+def _answer_batch(learner: Learner, truth: NDArray[Any]) -> list[int]:
+    indices: list[int] = []
+    for _ in range(learner.batch_size):
+        try:
+            index = learner.ask()
+        except PoolExhausted:
+            break
+        learner.tell(index, int(truth[index]))
+        indices.append(index)
+    return indices
+
+
+def _checked_embeddings(embeddings: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(embeddings)
+    if array.ndim != 2 or not len(array):
+        raise ValueError(f"embeddings must be a table of N >= 1 rows, got shape {array.shape}.")
+    return array
+
+
+def _checked_head(head: str | MakeHead) -> MakeHead:
+    if callable(head):
+        return head
+    if head != "auto":
+        raise ValueError(f"Unknown head {head!r}. Choose 'auto' or a function that makes one.")
+    return kernel_head

@@ -1,0 +1,1 @@
+"""From embeddings and labels to probabilities."""

@@ -1,0 +1,253 @@
+"""Algorithm 2 of the paper: who stands where on each class's line.
+
+Class k's line is the pool sorted by the margin p_k - max p, ties by max p, then by pool index.
+Margins are compared as real numbers, not as rounded differences: with max p = 1 in single
+precision, p_k = 1e-9 and p_k = 1e-12 still have their order.
+
+No line is ever sorted whole. The pool is cut into shards of 65,536 rows. In each shard the rows
+are put in the order of a 16-bit code (`codes.py`) that never contradicts the line, packed with
+the 16-bit row number, so that one fast sort of integers does it. The codes are cut into buckets;
+how many rows lie below a bucket is known, and a bucket is put in exact order when somebody first
+asks for a node or a rank in it.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.codes import N_CODES, Codes, Scratch
+from galaxy_al.snapshot import row_blocks
+
+Floats = NDArray[np.floating[Any]]
+Number = TypeVar("Number", float, Floats)
+
+# (margin rounded to double, what the rounding lost, max p, pool index): compares like the line.
+Place = tuple[float, float, float, int]
+
+SHARD = 1 << 16
+_BLOCK_CELLS = 1 << 17  # cells worked on at once: the temporaries stay in the cache
+_FEW_ROWS = 4096  # a smaller pool is its own sample
+_FINE_ROWS, _COARSE_ROWS = 64, 1024  # rows in a bucket, where lookups are likely and elsewhere
+_MOST_EDGES = 8192
+
+
+class Ranking:
+    """One class's line: the rank of a node, the node of a rank.
+
+    Nodes that were removed do not count: the line closes up behind them.
+    """
+
+    def __init__(self, proba: Floats, target: int, codes: Codes, edges: NDArray[np.uint32]) -> None:
+        self._bases = np.arange(0, len(proba), SHARD)
+        self._proba = proba
+        self._class = target
+        self._codes = codes
+        self._edges = edges.tolist()  # each bucket's lowest code, ascending from 0
+        self._packed_edges = edges << np.uint32(16)
+        self._rows = np.empty(len(proba), dtype=np.uint16)
+        self._firsts = np.empty((len(edges) + 1, len(self._bases)), dtype=np.int32)
+        self._starts: list[int] = []
+        self._ranks: dict[int, int] = {}
+        self._buckets: dict[int, list[int]] = {}
+        self._removed: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._rows) - len(self._removed)
+
+    def rank(self, node: int) -> int:
+        """How many nodes lie below this one."""
+        rank = self._ranks.get(node)
+        if rank is None:
+            bucket = self._bucket(node)
+            rank = self._starts[bucket] + self._in_order(bucket).index(node)
+            self._ranks[node] = rank
+        return self._closed_up(rank)
+
+    def bounds(self, node: int) -> tuple[int, int]:
+        """The lowest and the highest rank the node may have, as far as known without sorting."""
+        rank = self._ranks.get(node)
+        if rank is not None:
+            return self._closed_up(rank), self._closed_up(rank)
+        bucket = self._bucket(node)
+        low, high = self._starts[bucket], self._starts[bucket + 1] - 1
+        return self._closed_up(low), self._closed_up(high)
+
+    def node(self, rank: int) -> int:
+        """Which node has this rank."""
+        removed = self._removed
+        if removed:
+            rank += bisect_right(range(len(removed)), rank, key=lambda i: removed[i] - i)
+        bucket = bisect_right(self._starts, rank) - 1
+        node = self._in_order(bucket)[rank - self._starts[bucket]]
+        self._ranks[node] = rank
+        return node
+
+    def remove(self, node: int) -> None:
+        """Take a node off the line."""
+        self.rank(node)
+        insort(self._removed, self._ranks[node])
+
+    def restore(self, node: int) -> None:
+        """Put a removed node back to its place."""
+        self._removed.remove(self._ranks[node])
+
+    def _closed_up(self, rank: int) -> int:
+        return rank - bisect_left(self._removed, rank) if self._removed else rank
+
+    def _bucket(self, node: int) -> int:
+        row = self._proba[node].tolist()
+        return bisect_right(self._edges, self._codes.one(row, self._class)) - 1
+
+    def _in_order(self, bucket: int) -> list[int]:
+        if bucket not in self._buckets:
+            nodes = self._gather(bucket)
+            if len(nodes) > 1:
+                nodes = nodes[order_in_line(self._proba, nodes, self._class)]
+            self._buckets[bucket] = nodes.tolist()
+        return self._buckets[bucket]
+
+    def _gather(self, bucket: int) -> NDArray[np.intp]:
+        first, last = self._firsts[bucket : bucket + 2]
+        if len(first) == 1:
+            return self._rows[first[0] : last[0]].astype(np.intp)
+        count = last - first
+        shift = (self._bases + first - count.cumsum() + count).repeat(count)
+        shift += np.arange(len(shift))
+        nodes: NDArray[np.intp] = self._rows.take(shift) + self._bases.repeat(count)
+        return nodes
+
+    def _fill(self, start: int, packed: NDArray[np.uint32]) -> None:
+        """Take in the codes and rows of the shard that starts at a row."""
+        packed.sort()
+        self._rows[start : start + len(packed)] = packed
+        self._firsts[:-1, start // SHARD] = packed.searchsorted(self._packed_edges)
+        self._firsts[-1, start // SHARD] = len(packed)
+
+    def _finish(self) -> None:
+        self._starts = self._firsts.sum(axis=1, dtype=np.int64).tolist()
+
+
+def build_rankings(proba: Floats, wanted: dict[int, NDArray[np.intp]]) -> dict[int, Ranking]:
+    """The lines of some classes.
+
+    The shards are worked on in parallel, on as many cores as the machine has or as the
+    environment variable ``OMP_NUM_THREADS`` says.
+
+    Parameters
+    ----------
+    wanted
+        For each class the nodes whose ranks will be asked first, in the line's order: the ends of
+        the gaps. Among them, and most of all between the first and the last, lookups are fast.
+
+    Examples
+    --------
+    >>> proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    >>> line = build_rankings(proba, {0: np.array([1, 0])})[0]
+    >>> [line.node(rank) for rank in range(3)]
+    [1, 2, 0]
+    """
+    every = max(len(proba) >> 16, 16 if len(proba) > _FEW_ROWS else 1)
+    sample, classes = proba[::every], list(wanted)
+    codes = Codes(sample, classes)
+    lines = []
+    for row, (target, of_sample) in enumerate(zip(classes, codes.many(sample))):
+        of_wanted = codes.many(proba[wanted[target]])[row]
+        lines.append(Ranking(proba, target, codes, _edges(of_sample, of_wanted, every)))
+
+    def sort_shard(bounds: tuple[int, int]) -> None:
+        packed = _packed(proba, codes, *bounds)
+        for line, keys in zip(lines, packed):
+            line._fill(bounds[0], keys)
+
+    shards = list(row_blocks(len(proba), SHARD))
+    if len(shards) == 1:
+        sort_shard(shards[0])
+    else:
+        with ThreadPoolExecutor(_n_threads()) as threads:
+            list(threads.map(sort_shard, shards))
+    for line in lines:
+        line._finish()
+    return dict(zip(classes, lines))
+
+
+def _n_threads() -> int:
+    return int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+
+
+def _packed(proba: Floats, codes: Codes, start: int, stop: int) -> NDArray[np.uint32]:
+    """The code and the row in the shard of each row, in one integer; one line a class."""
+    packed = np.empty((len(codes.classes), stop - start), dtype=np.uint32)
+    n_rows = max(_BLOCK_CELLS // proba.shape[1], 64)
+    scratch = Scratch(min(n_rows, stop - start), len(codes.classes))
+    for low, high in row_blocks(stop - start, n_rows):
+        high_bits = codes.many(proba[start + low : start + high], scratch)
+        high_bits <<= 16
+        np.bitwise_or(high_bits, np.arange(low, high, dtype=np.uint32), out=packed[:, low:high])
+    return packed
+
+
+def _edges(
+    sample: NDArray[np.uint32], wanted: NDArray[np.uint32], every: int
+) -> NDArray[np.uint32]:
+    """The buckets' lowest codes: wanted ones alone, even shares of the sample, finer between."""
+    sample.sort()
+    first, last = sample.searchsorted([wanted.min(), wanted.max()])
+    between = sample[first : last + 1]
+    edges = [
+        np.zeros(1, np.uint32),
+        wanted,
+        wanted + np.uint32(1),
+        between[:: max(_FINE_ROWS // every, len(between) // _MOST_EDGES, 1)],
+        sample[:: max(_COARSE_ROWS // every, len(sample) // _MOST_EDGES, 1)],
+    ]
+    codes = np.sort(np.concatenate(edges))
+    distinct = np.concatenate([[True], codes[1:] != codes[:-1]])
+    return codes[distinct & (codes < N_CODES)]
+
+
+def places(proba: Floats, node: int, classes: Sequence[int]) -> list[Place]:
+    """Where a node stands on each class's line, as a tuple that compares like the line."""
+    row: list[float] = proba[node].tolist()
+    top = max(row)
+    return [(*_difference(row[k], top), top, node) for k in classes]
+
+
+def line_up(proba: Floats, nodes: NDArray[np.intp], target: int) -> list[Place]:
+    """The places of some nodes on one class's line, in its order."""
+    order = order_in_line(proba, nodes, target)
+    p, top = _scores(proba, nodes[order], target)
+    columns = (*_difference(p, top), top, nodes[order])
+    return list(zip(*(column.tolist() for column in columns)))
+
+
+def order_in_line(proba: Floats, nodes: NDArray[np.intp], target: int) -> NDArray[np.intp]:
+    """The order of some nodes on one class's line, as `np.argsort` gives it."""
+    p, top = _scores(proba, nodes, target)
+    margin = p - top
+    order = margin.argsort()
+    ascending = margin[order]
+    if (ascending[1:] == ascending[:-1]).any():
+        order = np.lexsort((nodes, top, _difference(p, top)[1], margin))
+    return order
+
+
+def _scores(
+    proba: Floats, nodes: NDArray[np.intp], target: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """p_k and max p of some nodes, in double precision."""
+    block = proba.take(nodes, axis=0).T.astype(np.float64, order="C")
+    return block[target], block.max(axis=0)
+
+
+def _difference(p: Number, top: Number) -> tuple[Number, Number]:
+    """P - top, rounded, and the error of the rounding, exact (Knuth's two-sum)."""
+    rounded = p - top
+    back = rounded - p
+    return rounded, (p - (rounded - back)) - (top + back)

@@ -1,0 +1,217 @@
+"""What a strategy may see of the pool at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+UNLABELED = -1
+
+# A row of probabilities may be off by this much: enough for half precision and for
+# tables that were rounded to three digits, too little for raw scores or logits.
+SUM_TOLERANCE = 1e-3
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Snapshot:
+    """The pool as the model sees it and the labels known so far; frozen, validated once.
+
+    No array is copied that is already an array of the right kind: float32 and float64 tables
+    of any memory order, and read-only memory maps, are used where they lie.
+
+    Parameters
+    ----------
+    proba
+        N x K class probabilities.
+    labels
+        N integers, the class of each example, ``-1`` where it is unknown.
+        By default nothing is labelled.
+    embeddings
+        N x d inputs of the model's last layer, for strategies that need them.
+    head
+        The last layer ``(W, c)``, K x d weights and K biases, for strategies that need it.
+    other
+        The big class; by default the last one.
+    skipped
+        Indices that cannot be labelled and must not be asked.
+
+    Examples
+    --------
+    >>> snapshot = Snapshot([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], labels=[0, -1, -1])
+    >>> snapshot.size, snapshot.n_classes
+    (3, 2)
+    >>> snapshot.askable().tolist()
+    [1, 2]
+    """
+
+    proba: NDArray[np.floating[Any]]
+    labels: NDArray[np.integer[Any]]
+    embeddings: NDArray[np.floating[Any]] | None
+    head: tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]] | None
+    other: int
+    skipped: NDArray[np.integer[Any]]
+
+    def __init__(
+        self,
+        proba: ArrayLike,
+        labels: ArrayLike | None = None,
+        embeddings: ArrayLike | None = None,
+        head: tuple[ArrayLike, ArrayLike] | None = None,
+        other: int | None = None,
+        skipped: ArrayLike = (),
+    ) -> None:
+        table = _checked_proba(proba)
+        size, n_classes = table.shape
+        fields = {
+            "proba": table,
+            "labels": _checked_labels(labels, size, n_classes),
+            "embeddings": _checked_embeddings(embeddings, size),
+            "head": _checked_head(head, n_classes),
+            "other": _checked_other(other, n_classes),
+            "skipped": _checked_indices(skipped, size),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def size(self) -> int:
+        """The number N of examples in the pool."""
+        return int(self.proba.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """The number K of classes."""
+        return int(self.proba.shape[1])
+
+    def labeled(self) -> NDArray[np.intp]:
+        """The indices whose label is known, ascending."""
+        found = [
+            start + np.flatnonzero(self.labels[start:stop] != UNLABELED)
+            for start, stop in row_blocks(self.size, _ROWS_AT_ONCE)
+        ]
+        return np.concatenate(found)
+
+    def askable(self) -> NDArray[np.intp]:
+        """The indices that are neither labelled nor skipped, ascending."""
+        free = self.labels == UNLABELED
+        free[self.skipped] = False
+        return np.flatnonzero(free)
+
+    def updated(self, labels: dict[int, int], skipped: set[int]) -> Snapshot:
+        """The same pool and model with exactly these labels and these skipped examples."""
+        table = np.full(self.size, UNLABELED, dtype=np.int64)
+        if labels:
+            table[list(labels)] = list(labels.values())
+        return replace(self, labels=table, skipped=np.array(sorted(skipped), dtype=np.intp))
+
+
+def row_blocks(size: int, rows: int) -> Iterator[tuple[int, int]]:
+    """The half-open ranges that cut ``size`` rows into blocks of ``rows``."""
+    for start in range(0, size, rows):
+        yield start, min(start + rows, size)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked_proba(proba: ArrayLike) -> NDArray[np.floating[Any]]:
+    table = np.asarray(proba)
+    if table.dtype not in (np.float32, np.float64):
+        table = table.astype(np.float64)
+    if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
+        raise ValueError(
+            f"proba must be a table of N >= 1 examples by K >= 2 classes, got shape {table.shape}."
+        )
+    ones = np.ones(table.shape[1], dtype=table.dtype)
+    for start, stop in row_blocks(table.shape[0], _ROWS_AT_ONCE):
+        rows = table[start:stop]
+        # A NaN or an infinity in a row ends up in its sum, and no comparison with it holds.
+        sums_to_one = np.abs(rows @ ones - 1) <= SUM_TOLERANCE
+        if not (sums_to_one.all() and rows.min() >= 0):
+            bad = int(np.flatnonzero(~sums_to_one | (rows < 0).any(axis=1))[0])
+            raise ValueError(
+                f"proba must hold probabilities, each row at least 0 and summing to 1; "
+                f"row {start + bad} is {_shown(rows[bad])}, summing to {rows[bad].sum():.6g}."
+            )
+    return _frozen(table)
+
+
+def _shown(row: NDArray[Any]) -> str:
+    return np.array2string(row, threshold=8, precision=6, separator=", ")
+
+
+def _checked_labels(
+    labels: ArrayLike | None, size: int, n_classes: int
+) -> NDArray[np.integer[Any]]:
+    if labels is None:
+        return _frozen(np.full(size, UNLABELED, dtype=np.int64))
+    array = np.asarray(labels)
+    if array.shape != (size,):
+        raise ValueError(f"labels must have shape ({size},) like proba, got {array.shape}.")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"labels must be integers, got dtype {array.dtype}.")
+    for start, stop in row_blocks(size, _ROWS_AT_ONCE):
+        block = array[start:stop]
+        if block.min() < UNLABELED or block.max() >= n_classes:
+            bad = int(np.flatnonzero((block < UNLABELED) | (block >= n_classes))[0])
+            raise ValueError(
+                f"labels must be classes 0 to {n_classes - 1}, or {UNLABELED} for unknown; "
+                f"labels[{start + bad}] is {block[bad]}."
+            )
+    return _frozen(array)
+
+
+def _checked_embeddings(
+    embeddings: ArrayLike | None, size: int
+) -> NDArray[np.floating[Any]] | None:
+    if embeddings is None:
+        return None
+    array = np.asarray(embeddings)
+    if array.ndim != 2 or array.shape[0] != size or array.dtype.kind != "f":
+        raise ValueError(
+            f"embeddings must be a table of floats with {size} rows like proba, "
+            f"got shape {array.shape} of {array.dtype}."
+        )
+    return _frozen(array)
+
+
+def _checked_head(
+    head: tuple[ArrayLike, ArrayLike] | None, n_classes: int
+) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]] | None:
+    if head is None:
+        return None
+    weights, bias = (np.asarray(part, dtype=np.float64) for part in head)
+    if weights.ndim != 2 or weights.shape[0] != n_classes or bias.shape != (n_classes,):
+        raise ValueError(
+            f"head must be (W, c) of shapes ({n_classes}, d) and ({n_classes},), "
+            f"got {weights.shape} and {bias.shape}."
+        )
+    return _frozen(weights), _frozen(bias)
+
+
+def _checked_other(other: int | None, n_classes: int) -> int:
+    if other is None:
+        return n_classes - 1
+    if not 0 <= other < n_classes:
+        raise ValueError(f"other must be a class 0 to {n_classes - 1}, got {other}.")
+    return int(other)
+
+
+def _checked_indices(indices: ArrayLike, size: int) -> NDArray[np.integer[Any]]:
+    array = np.asarray(indices)
+    if array.size == 0:
+        array = array.astype(np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"skipped must be a list of indices, got {array.dtype} {array.shape}.")
+    if array.size and not (array.min() >= 0 and array.max() < size):
+        raise ValueError(f"skipped must hold indices 0 to {size - 1}.")
+    return _frozen(array)

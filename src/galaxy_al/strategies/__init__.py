@@ -1,0 +1,31 @@
+"""One method a file; the registry below is what the command line, suites and tests go by."""
+
+from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.confidence import Confidence
+from galaxy_al.strategies.entropy import Entropy
+from galaxy_al.strategies.galaxy import Galaxy
+from galaxy_al.strategies.margin import Margin
+from galaxy_al.strategies.most_likely_positive import MostLikelyPositive
+from galaxy_al.strategies.random import Random
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    strategy.name: strategy
+    for strategy in (Galaxy, Random, Confidence, Margin, Entropy, MostLikelyPositive)
+}
+
+__all__ = ["STRATEGIES", "Session", "Strategy", "make_strategy"]
+
+
+def make_strategy(name: str) -> Strategy:
+    """The strategy of this name with its defaults.
+
+    Examples
+    --------
+    >>> make_strategy("galaxy").name
+    'galaxy'
+    """
+    if name not in STRATEGIES:
+        raise ValueError(
+            f"Unknown strategy {name!r}. Choose from: {', '.join(sorted(STRATEGIES))}."
+        )
+    return STRATEGIES[name]()

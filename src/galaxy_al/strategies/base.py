@@ -1,0 +1,188 @@
+"""Strategy and Session: the two things every method of active learning here is made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.errors import PoolExhausted
+from galaxy_al.snapshot import Snapshot
+
+
+class Strategy:
+    """Decides what to ask. It never sees the truth: its session asks, somebody tells.
+
+    A strategy that picks a whole batch at once implements only `rank`. One that needs each
+    answer before the next question overrides `start` with a session of its own.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
+        """Begin to ask about a snapshot.
+
+        Parameters
+        ----------
+        snapshot
+            What is known now.
+        rng
+            Every random choice is drawn from it: the same seed asks the same questions.
+        budget
+            How many examples will be asked, for strategies that pick a batch as a whole.
+            One may go on asking after that.
+        """
+        return RankedSession(self, snapshot, rng, budget)
+
+    def rank(
+        self, snapshot: Snapshot, budget: int, rng: np.random.Generator
+    ) -> NDArray[np.integer[Any]]:
+        """At most ``budget`` askable indices, the most wanted first."""
+        raise NotImplementedError(f"{type(self).__name__} implements neither rank nor start.")
+
+
+class Session(ABC):
+    """One conversation about a snapshot: ask, tell, release, skip, withdraw.
+
+    Indices always mean the pool. Several questions may be in flight at once.
+    """
+
+    def __init__(self, snapshot: Snapshot, rng: np.random.Generator) -> None:
+        self.snapshot = snapshot
+        self._rng = rng
+        known = snapshot.labeled()
+        self._labels: dict[int, int] = dict(zip(known.tolist(), snapshot.labels[known].tolist()))
+        self._skipped: set[int] = set(snapshot.skipped.tolist()) - self._labels.keys()
+        self._pending: dict[int, None] = {}
+
+    @property
+    def labels(self) -> dict[int, int]:
+        """The labels known now, by index."""
+        return dict(self._labels)
+
+    @property
+    def pending(self) -> list[int]:
+        """The indices asked and not yet answered, the oldest first."""
+        return list(self._pending)
+
+    @property
+    def skipped(self) -> set[int]:
+        """The indices that are not to be asked."""
+        return set(self._skipped)
+
+    def ask(self) -> int:
+        """The next example to label; raises `PoolExhausted` when there is none."""
+        busy = len(self._labels) + len(self._skipped) + len(self._pending)
+        if busy >= self.snapshot.size:
+            raise PoolExhausted(
+                f"Nothing is left to ask: of {self.snapshot.size} examples {len(self._labels)} are "
+                f"labelled, {len(self._skipped)} skipped and {len(self._pending)} being answered."
+            )
+        index = self._pick()
+        self._pending[index] = None
+        return index
+
+    def tell(self, index: int, label: int) -> None:
+        """The label of an example, asked or not; telling again replaces it."""
+        index = self._checked(index)
+        if not (isinstance(label, (int, np.integer)) and 0 <= label < self.snapshot.n_classes):
+            raise ValueError(
+                f"A label must be a class 0 to {self.snapshot.n_classes - 1}, got {label!r}."
+            )
+        self._pending.pop(index, None)
+        self._skipped.discard(index)
+        self._labels[index] = int(label)
+        self._changed(index)
+
+    def release(self, index: int) -> None:
+        """Give an example back unanswered: it may be asked again."""
+        index = self._checked(index)
+        if index not in self._pending:
+            raise ValueError(f"Example {index} is not waiting for an answer, so none to give back.")
+        del self._pending[index]
+        self._changed(index)
+
+    def skip(self, index: int) -> None:
+        """Say that an example cannot be labelled: it is never asked again. A label it had goes."""
+        index = self._checked(index)
+        self._pending.pop(index, None)
+        self._labels.pop(index, None)
+        self._skipped.add(index)
+        self._changed(index)
+
+    def withdraw(self, index: int) -> None:
+        """Take a label back: the example is unlabelled again and may be asked again."""
+        index = self._checked(index)
+        if index not in self._labels:
+            raise ValueError(f"Example {index} has no label to withdraw.")
+        del self._labels[index]
+        self._changed(index)
+
+    def _follow(self, other: Session) -> None:
+        """Keep no books of one's own but look at another session's; it calls `_changed`."""
+        self._labels, self._skipped, self._pending = other._labels, other._skipped, other._pending
+
+    @abstractmethod
+    def _pick(self) -> int:
+        """An example that is free: not labelled, skipped or pending. There is at least one."""
+
+    @abstractmethod
+    def _changed(self, index: int) -> None:
+        """Notice that an example was labelled, freed or skipped."""
+
+    def _is_free(self, index: int) -> bool:
+        return not (index in self._labels or index in self._skipped or index in self._pending)
+
+    def _checked(self, index: int) -> int:
+        if not (isinstance(index, (int, np.integer)) and 0 <= index < self.snapshot.size):
+            raise ValueError(
+                f"An index must be a whole number 0 to {self.snapshot.size - 1}, got {index!r}."
+            )
+        return int(index)
+
+
+class RankedSession(Session):
+    """Asks in the order of a ranking made once for every ``budget`` questions."""
+
+    def __init__(
+        self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator, budget: int
+    ) -> None:
+        if budget < 1:
+            raise ValueError(f"budget must be at least 1, got {budget}.")
+        super().__init__(snapshot, rng)
+        self._strategy = strategy
+        self._budget = budget
+        self._queue: deque[int] = deque()
+
+    def _pick(self) -> int:
+        while True:
+            while self._queue:
+                index = self._queue.popleft()
+                if self._is_free(index):
+                    return index
+            self._queue.extend(self._ranked())
+
+    def _ranked(self) -> Sequence[int]:
+        now = self.snapshot.updated(self._labels, self._skipped | self._pending.keys())
+        ranked: list[int] = self._strategy.rank(now, self._budget, self._rng).tolist()
+        return ranked
+
+    def _changed(self, index: int) -> None:
+        if self._is_free(index):
+            self._queue.appendleft(index)
+
+
+def lowest(
+    scores: NDArray[np.floating[Any]], candidates: NDArray[np.intp], budget: int
+) -> NDArray[np.intp]:
+    """The ``budget`` candidates of lowest score, ties by index (candidates ascend)."""
+    if budget < len(scores):
+        bar = np.partition(scores, budget - 1)[budget - 1]
+        within = np.flatnonzero(scores <= bar)
+        scores, candidates = scores[within], candidates[within]
+    return candidates[np.argsort(scores, kind="stable")[:budget]]

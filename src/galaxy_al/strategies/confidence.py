@@ -1,0 +1,28 @@
+"""Confidence sampling: Settles, Active Learning Literature Survey, 2009."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.snapshot import Snapshot
+from galaxy_al.strategies.base import Strategy, lowest
+
+
+class Confidence(Strategy):
+    """Ask where the most likely class is least likely.
+
+    Examples
+    --------
+    >>> snapshot = Snapshot([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]])
+    >>> Confidence().rank(snapshot, 2, np.random.default_rng(0)).tolist()
+    [1, 2]
+    """
+
+    name = "confidence"
+    summary = "smallest probability of the most likely class"
+
+    def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """The ``budget`` askable indices with the smallest max p, ties by index."""
+        candidates = snapshot.askable()
+        return lowest(snapshot.proba[candidates].max(axis=1), candidates, budget)

@@ -1,0 +1,203 @@
+"""GALAXY, Algorithms 3 and 4 of the paper.
+
+Zhang, Katz-Samuels and Nowak: GALAXY: Graph-based Active Learning at the Extreme. ICML 2022.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import numpy as np
+
+from galaxy_al.linear_graph import LinearGraph, gap_ends
+from galaxy_al.ranking import Ranking, build_rankings, line_up, places
+from galaxy_al.snapshot import Snapshot
+from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.random import Random
+
+Across = Literal["shortest", "rotate"]
+
+
+class Galaxy(Strategy):
+    """Bisect the shortest path between labels of a class and others, over all classes' lines.
+
+    Parameters
+    ----------
+    across
+        Which class's line to query: ``"shortest"``, the one with the shortest path, as in the
+        paper; or ``"rotate"``, the classes in turn, each with an order of its own, as in the code
+        behind the published curves and fairer when there are many classes.
+    explore
+        What to ask while no line has labels of both signs; by default uniform random, as in S2.
+
+    Examples
+    --------
+    >>> proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=99)
+    >>> labels = np.full(99, -1)
+    >>> labels[[0, 98]] = 0, 1
+    >>> session = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(0))
+    >>> session.ask()
+    49
+    >>> session.tell(49, 0)
+    >>> session.ask() in (73, 74)
+    True
+    """
+
+    name = "galaxy"
+    summary = "bisects between differing labels on every class's ranking, then widens the cuts"
+
+    def __init__(self, across: Across = "shortest", explore: Strategy | None = None) -> None:
+        if across not in ("shortest", "rotate"):
+            raise ValueError(f"Unknown across {across!r}. Choose from: rotate, shortest.")
+        self.across: Across = across
+        self.explore = explore if explore is not None else Random()
+
+    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
+        """Begin to ask; the budget matters only to the fallback ``explore``."""
+        return GalaxySession(self, snapshot, rng, budget)
+
+
+class GalaxySession(Session):
+    """Algorithm 4's inner loop by ask and tell.
+
+    While a question is in flight and another is asked, the model's most likely class stands in
+    for the answer. So one annotator, who answers before asking again, gets the paper's sequence.
+    """
+
+    def __init__(
+        self, strategy: Galaxy, snapshot: Snapshot, rng: np.random.Generator, budget: int
+    ) -> None:
+        super().__init__(snapshot, rng)
+        self._strategy = strategy
+        self._budget = budget
+        # With two classes the second line is the first one's mirror image.
+        self._classes = range(snapshot.n_classes if snapshot.n_classes > 2 else 1)
+        self._turn = int(rng.integers(len(self._classes)))
+        self._orders = dict.fromkeys(self._classes, 1)
+        self._standing = dict(self._labels)  # the labels the lines have, with stand-ins
+        self._off_line = set(self._skipped)
+        self._assumed: set[int] = set()
+        self._counts = Counter(self._standing.values())
+        self._rankings: dict[int, Ranking] = {}
+        self._graphs: dict[int, LinearGraph] = {}
+        self._explorer: Session | None = None
+        self._open_graphs()
+
+    def _pick(self) -> int:
+        self._assume_answers()
+        target = self._shortest() if self._strategy.across == "shortest" else self._in_turn()
+        if target is None:
+            return self._explore()
+        return self._graphs[target].midpoint(self._orders[target])
+
+    def _shortest(self) -> int | None:
+        """The class with the shortest path, all at the same order; ties evenly by chance."""
+        if not self._graphs:
+            return None
+        order = next(iter(self._orders.values()))
+        lengths = self._lengths(order)
+        if not lengths:
+            firsts = [graph.first_order() for graph in self._graphs.values()]
+            possible = [first for first in firsts if first is not None]
+            if not possible:
+                return None
+            order = max(order, min(possible))
+            self._orders = dict.fromkeys(self._classes, order)
+            lengths = self._lengths(order)
+        shortest = min(lengths.values())
+        tied = [k for k, length in lengths.items() if length == shortest]
+        return tied[0] if len(tied) == 1 else tied[int(self._rng.integers(len(tied)))]
+
+    def _lengths(self, order: int) -> dict[int, int]:
+        lengths = {}
+        for target, graph in self._graphs.items():
+            length = graph.length(order)
+            if length is not None:
+                lengths[target] = length
+        return lengths
+
+    def _in_turn(self) -> int | None:
+        """The next class with a path, at an order of its own that grows as it must."""
+        n = len(self._classes)
+        for target in ((self._turn + i) % n for i in range(n)):
+            first = self._graphs[target].first_order() if target in self._graphs else None
+            if first is not None:
+                self._orders[target] = max(self._orders[target], first)
+                self._turn = (target + 1) % n
+                return target
+        return None
+
+    def _explore(self) -> int:
+        if self._explorer is None:
+            now = self.snapshot.updated(self._labels, self._skipped)
+            self._explorer = self._strategy.explore.start(now, rng=self._rng, budget=self._budget)
+            self._explorer._follow(self)
+        return self._explorer._pick()
+
+    def _assume_answers(self) -> None:
+        for index in self._pending.keys() - self._assumed:
+            self._assumed.add(index)
+            self._stand(index, int(self.snapshot.proba[index].argmax()))
+
+    def _changed(self, index: int) -> None:
+        self._assumed.discard(index)
+        if (index in self._skipped) != (index in self._off_line):
+            self._move_off_or_onto_lines(index)
+        self._stand(index, self._labels.get(index))
+        if self._explorer is not None:
+            self._explorer._changed(index)
+
+    def _stand(self, index: int, label: int | None) -> None:
+        """Give an example this label, or none, on every line."""
+        before = self._standing.pop(index, None)
+        if label is not None:
+            self._standing[index] = label
+        if before == label:
+            return
+        if before is not None:
+            self._counts[before] -= 1
+        if label is not None:
+            self._counts[label] += 1
+        if label is None:
+            for graph in self._graphs.values():
+                graph.unmark(index)
+            return
+        places_here = places(self.snapshot.proba, index, list(self._graphs))
+        for (target, graph), place in zip(self._graphs.items(), places_here):
+            graph.mark(place, label == target)
+        self._open_graphs()
+
+    def _move_off_or_onto_lines(self, index: int) -> None:
+        leaves = index in self._skipped
+        if leaves:
+            self._stand(index, None)
+            self._off_line.add(index)
+        else:
+            self._off_line.remove(index)
+        places_here = places(self.snapshot.proba, index, list(self._graphs))
+        for (target, graph), place in zip(self._graphs.items(), places_here):
+            if leaves:
+                self._rankings[target].remove(index)
+                graph.close_up(place)
+            else:
+                self._rankings[target].restore(index)
+
+    def _open_graphs(self) -> None:
+        """Line up the classes that have labels of both signs for the first time."""
+        total = len(self._standing)
+        new = [k for k in self._classes if k not in self._graphs and 0 < self._counts[k] < total]
+        if not new:
+            return
+        proba, known = self.snapshot.proba, np.array(list(self._standing))
+        lined_up = {target: line_up(proba, known, target) for target in new}
+        signs = {
+            target: [self._standing[place[-1]] == target for place in lined_up[target]]
+            for target in new
+        }
+        ends = {target: gap_ends(lined_up[target], signs[target]) for target in new}
+        for target, ranking in build_rankings(proba, ends).items():
+            for index in self._off_line:
+                ranking.remove(index)
+            self._rankings[target] = ranking
+            self._graphs[target] = LinearGraph(ranking, lined_up[target], signs[target], self._rng)

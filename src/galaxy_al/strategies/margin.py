@@ -1,0 +1,29 @@
+"""Margin sampling: Scheffer, Decomain and Wrobel, Active Hidden Markov Models, 2001."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.snapshot import Snapshot
+from galaxy_al.strategies.base import Strategy, lowest
+
+
+class Margin(Strategy):
+    """Ask where the two most likely classes are nearest to each other.
+
+    Examples
+    --------
+    >>> snapshot = Snapshot([[0.5, 0.4, 0.1], [0.4, 0.3, 0.3], [0.45, 0.45, 0.1]])
+    >>> Margin().rank(snapshot, 2, np.random.default_rng(0)).tolist()
+    [2, 0]
+    """
+
+    name = "margin"
+    summary = "smallest lead of the most likely class over the second"
+
+    def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """The ``budget`` askable indices with the smallest margin, ties by index."""
+        candidates = snapshot.askable()
+        second, first = np.partition(snapshot.proba[candidates], (-2, -1), axis=1)[:, -2:].T
+        return lowest(first - second, candidates, budget)

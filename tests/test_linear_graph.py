@@ -1,0 +1,123 @@
+"""One linear graph against breadth-first search over explicit edges, at every order."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from galaxy_al.linear_graph import LinearGraph
+from galaxy_al.ranking import build_rankings, line_up, places
+from naive_galaxy import midpoints
+
+CLASS = 0
+
+
+class Line:
+    """A graph over n nodes in the order of their numbers, and what its labels should be."""
+
+    def __init__(self, n, labels):
+        share = np.linspace(0.01, 0.99, n)
+        self.proba = np.stack([share, 1 - share], axis=1)
+        known = np.array(sorted(labels), dtype=int)
+        lined_up = line_up(self.proba, known, CLASS)
+        first = known[:1] if len(known) else np.array([0])
+        self.ranking = build_rankings(self.proba, {CLASS: first})[CLASS]
+        self.graph = LinearGraph(
+            self.ranking,
+            lined_up,
+            [labels[place[-1]] == CLASS for place in lined_up],
+            np.random.default_rng(0),
+        )
+        self.labels = dict(labels)
+        self.removed = set()
+
+    def place(self, node):
+        return places(self.proba, node, [CLASS])[0]
+
+    def mark(self, node, label):
+        if node in self.removed:
+            self.removed.remove(node)
+            self.ranking.restore(node)
+        self.labels[node] = label
+        self.graph.mark(self.place(node), label == CLASS)
+
+    def unmark(self, node):
+        del self.labels[node]
+        self.graph.unmark(node)
+
+    def remove(self, node):
+        if node in self.labels:
+            self.unmark(node)
+        self.removed.add(node)
+        self.ranking.remove(node)
+        self.graph.close_up(self.place(node))
+
+    def check(self):
+        left = [i for i in range(len(self.proba)) if i not in self.removed]
+        first = None
+        for order in range(1, len(left) + 1):
+            length, middle = midpoints(left, order, self.labels, CLASS)
+            assert self.graph.length(order) == length
+            if length is not None:
+                first = first or order
+                for _ in range(3):
+                    assert self.graph.midpoint(order) in middle
+        assert self.graph.first_order() == first
+
+
+# Mostly labelled, so that long runs, cuts behind cuts and few free nodes are common.
+labelings = st.lists(st.sampled_from([None, 0, 0, 1, 1]), min_size=1, max_size=12)
+
+
+@settings(max_examples=2500)
+@given(labelings, st.data())
+def test_every_length_and_midpoint_is_the_one_found_by_search_whatever_is_done(labels, data):
+    n = len(labels)
+    line = Line(n, {i: label for i, label in enumerate(labels) if label is not None})
+    line.check()
+    moves = st.tuples(
+        st.sampled_from(["mark", "mark", "mark", "unmark", "remove"]),
+        st.integers(0, n - 1),
+        st.integers(0, 1),
+    )
+    for move, node, label in data.draw(st.lists(moves, max_size=10)):
+        if move == "mark":
+            line.mark(node, label)
+        elif move == "unmark" and node in line.labels:
+            line.unmark(node)
+        elif move == "remove" and node not in line.removed:
+            line.remove(node)
+        line.check()
+
+
+@settings(max_examples=200)
+@given(st.integers(2, 60), st.integers(1, 12), st.data())
+def test_long_gaps_are_bisected_on_a_shortest_path_at_any_order(n, order, data):
+    line = Line(n, {0: 1, n - 1: 0})
+    if data.draw(st.booleans()):
+        line = Line(n, {0: 0, n - 1: 1})
+    length, middle = midpoints(list(range(n)), order, line.labels, CLASS)
+    assert line.graph.length(order) == length
+    if length is not None:
+        assert line.graph.midpoint(order) in middle
+
+
+def test_the_midpoint_is_not_always_the_middle():
+    line = Line(7, {0: 1, 6: 0})
+    assert line.graph.length(2) == 3
+    assert {line.graph.midpoint(2) for _ in range(50)} == {2, 4}
+
+
+def test_the_papers_example_after_both_ends_of_the_cut_the_second_order_follows():
+    line = Line(8, {3: 1, 4: 0})
+    assert line.graph.length(1) is None
+    assert line.graph.first_order() == 2
+    assert {line.graph.midpoint(2) for _ in range(50)} <= {2, 5}
+
+
+def test_a_node_that_was_removed_from_a_run_and_comes_back_counts_again():
+    line = Line(7, {0: 0, 1: 1, 2: 1, 3: 1})
+    line.check()
+    line.remove(2)
+    line.check()
+    line.mark(2, 1)
+    line.check()

@@ -1,0 +1,110 @@
+"""The lines against sorting with exact fractions."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from galaxy_al.codes import Codes
+from galaxy_al.ranking import SHARD, build_rankings, line_up, places
+from naive_galaxy import ranking
+from test_galaxy import tables
+
+
+@settings(max_examples=300)
+@given(tables(max_size=40), st.data())
+def test_ranks_and_nodes_are_those_of_the_sorted_pool(proba, data):
+    k = data.draw(st.integers(0, proba.shape[1] - 1))
+    first = data.draw(st.integers(0, len(proba) - 1))
+    expected = ranking(proba, k)
+    line = build_rankings(proba, {k: np.array([first])})[k]
+    assert len(line) == len(proba)
+    for rank, node in data.draw(st.permutations(list(enumerate(expected)))):
+        low, high = line.bounds(node)
+        assert low <= rank <= high
+        assert line.rank(node) == rank
+        assert line.node(rank) == node
+
+
+@settings(max_examples=300)
+@given(tables(max_size=40))
+def test_places_compare_like_the_line(proba):
+    for k in range(proba.shape[1]):
+        expected = ranking(proba, k)
+        single = sorted(places(proba, node, [k])[0] for node in range(len(proba)))
+        assert [place[-1] for place in single] == expected
+        assert line_up(proba, np.arange(len(proba)), k) == single
+
+
+@settings(max_examples=200)
+@given(tables(max_size=20), st.data())
+def test_removed_nodes_do_not_count_and_come_back(proba, data):
+    line = build_rankings(proba, {0: np.array([0])})[0]
+    expected, gone = ranking(proba, 0), set()
+    for node in data.draw(st.lists(st.integers(0, len(proba) - 1), max_size=30)):
+        (line.restore if node in gone else line.remove)(node)
+        gone ^= {node}
+        left = [i for i in expected if i not in gone]
+        assert len(line) == len(left)
+        assert [line.rank(i) for i in left] == list(range(len(left)))
+        assert [line.node(rank) for rank in range(len(left))] == left
+
+
+@settings(max_examples=300)
+@given(tables(max_size=60), st.data())
+def test_codes_never_contradict_the_order_and_one_is_like_many(proba, data):
+    classes = list(range(proba.shape[1]))
+    sampled = data.draw(st.integers(1, len(proba)))
+    codes = Codes(proba[:sampled], classes)
+    table = codes.many(proba)
+    for k in classes:
+        in_order = table[k][ranking(proba, k)]
+        assert (np.diff(in_order.astype(np.int64)) >= 0).all()
+        assert [codes.one(row.tolist(), k) for row in proba] == table[k].tolist()
+
+
+def large_pool(dtype, saturation, n=3 * SHARD + 777, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    raw = np.exp(rng.normal(scale=saturation, size=(n, n_classes)))
+    raw[::5] = raw[3]
+    return (raw / raw.sum(axis=1, keepdims=True)).astype(dtype)
+
+
+def as_integer(p):
+    """p times 2 to the 1074, which makes every double a whole number."""
+    mantissa, exponent = math.frexp(p)
+    return int(mantissa * 2**53) << max(exponent + 1021, 0) >> max(-exponent - 1021, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("saturation", [0.01, 3, 30])
+def test_a_pool_of_several_shards_is_ranked_like_a_sort(dtype, saturation):
+    proba = large_pool(dtype, saturation)
+    scores = [[as_integer(p) for p in row] for row in proba.tolist()]
+    for k, line in build_rankings(proba, {k: np.array([7, 1234]) for k in range(3)}).items():
+        keys = [(row[k] - max(row), max(row)) for row in scores]
+        expected = sorted(range(len(proba)), key=keys.__getitem__)
+        for rank in [0, 1, 2, 1000, SHARD, len(proba) // 2, len(proba) - 2, len(proba) - 1]:
+            assert line.node(rank) == expected[rank]
+            assert line.rank(int(expected[rank])) == rank
+        some = np.random.default_rng(1).integers(0, len(proba), 200)
+        where = np.argsort(expected)
+        assert [line.rank(i) for i in some.tolist()] == where[some].tolist()
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    proba = large_pool(np.float32, 3)
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        line = build_rankings(proba, {1: np.array([7, 1234])})[1]
+        found.append([line.node(rank) for rank in range(0, len(proba), 997)])
+    assert found[0] == found[1]
+
+
+def test_saturated_single_precision_scores_keep_their_order():
+    proba = np.array([[1e-12, 1.0], [1e-9, 1.0], [0.0, 1.0], [1e-30, 1.0]], dtype=np.float32)
+    line = build_rankings(proba, {0: np.array([0])})[0]
+    assert [line.node(rank) for rank in range(4)] == [2, 3, 0, 1]
