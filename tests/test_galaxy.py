@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import UNLABELED, Galaxy, PoolExhausted, Snapshot
-from naive_galaxy import NaiveGalaxy
+from galaxy_al.strategies.confidence import Confidence
+from naive_galaxy import NaiveGalaxy, midpoints
 
 
 @st.composite
@@ -124,3 +125,181 @@ def test_relabelling_withdrawing_skipping_and_labels_from_elsewhere_stay_exact(p
             skipped.add(anyone)
     assert session.labels == told
     assert session.skipped == skipped
+
+
+@settings(max_examples=500)
+@given(pools(), st.data())
+def test_with_questions_in_flight_the_likeliest_class_stands_in_for_the_answer(pool, data):
+    proba, truth, labels = pool
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    session = Galaxy().start(Snapshot(proba, labels), rng=rng)
+    paper, told, pending = NaiveGalaxy(proba, lines_considered(proba)), known(labels), []
+    while len(told) + len(pending) < len(truth):
+        move = data.draw(st.sampled_from(["ask", "ask", "tell", "release"])) if pending else "ask"
+        if move == "ask":
+            assumed = {i: int(proba[i].argmax()) for i in pending}
+            allowed = paper.allowed(told | assumed)
+            index = session.ask()
+            assert index not in told
+            assert index not in pending
+            assert not allowed or index in set().union(*allowed.values())
+            pending.append(index)
+        else:
+            index = pending.pop(data.draw(st.integers(0, len(pending) - 1)))
+            if move == "release":
+                session.release(index)
+            else:
+                session.tell(index, truth[index])
+                told[index] = int(truth[index])
+    assert session.pending == pending
+
+
+@settings(max_examples=500)
+@given(pools(), st.integers(0, 2**32 - 1))
+def test_rotating_takes_the_classes_in_turn_each_at_an_order_of_its_own(pool, seed):
+    proba, truth, labels = pool
+    session = Galaxy(across="rotate").start(
+        Snapshot(proba, labels), rng=np.random.default_rng(seed)
+    )
+    paper, told = NaiveGalaxy(proba, lines_considered(proba)), known(labels)
+    n = len(paper.classes)
+    # Where the turn begins is left to chance: follow every beginning that fits what was asked.
+    possible = [(begin, dict.fromkeys(paper.classes, 1)) for begin in range(n)]
+    while len(told) < len(truth):
+        index = session.ask()
+        fitting = []
+        for turn, orders in possible:
+            for target in ((turn + i) % n for i in range(n)):
+                found = first_midpoints(paper.lines[target], orders[target], told, target)
+                if found is not None:
+                    order, middle = found
+                    if index in middle:
+                        fitting.append(((target + 1) % n, orders | {target: order}))
+                    break
+            else:
+                fitting.append((turn, orders))
+        assert fitting
+        possible = fitting
+        session.tell(index, truth[index])
+        told[index] = int(truth[index])
+
+
+def first_midpoints(line, least_order, labels, k):
+    for order in range(least_order, len(line) + 1):
+        length, middle = midpoints(line, order, labels, k)
+        if length is not None:
+            return order, middle
+    return None
+
+
+@settings(max_examples=300)
+@given(st.integers(2, 16), st.data())
+def test_with_two_classes_the_one_line_allows_what_both_would(size, data):
+    # Shares of 1,024 that are all different: p and 1 - p are exact and nothing ties.
+    shares = data.draw(st.lists(st.integers(1, 1023), min_size=size, max_size=size, unique=True))
+    share = np.array(shares) / 1024
+    proba = np.stack([share, 1 - share], axis=1)
+    truth = np.array(data.draw(st.lists(st.integers(0, 1), min_size=size, max_size=size)))
+    labels = np.full(size, UNLABELED)
+    labels[:2] = truth[:2]
+    session = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(0))
+    both, told = NaiveGalaxy(proba, classes=[0, 1]), known(labels)
+    while len(told) < size:
+        allowed = both.allowed(told)
+        index = session.ask()
+        assert not allowed or index in set().union(*allowed.values())
+        session.tell(index, truth[index])
+        told[index] = int(truth[index])
+
+
+def evenly_spaced(size):
+    share = np.linspace(0.01, 0.99, size)
+    return np.stack([share, 1 - share], axis=1)
+
+
+def test_bisection_takes_the_logarithm_and_then_both_sides_of_the_cut_in_turn():
+    size, first_positive = 1025, 700
+    truth = np.where(np.arange(size) >= first_positive, 0, 1)
+    labels = np.full(size, UNLABELED)
+    labels[[0, -1]] = 1, 0
+    session = Galaxy().start(Snapshot(evenly_spaced(size), labels), rng=np.random.default_rng(0))
+    asked = []
+    for _ in range(40):
+        asked.append(session.ask())
+        session.tell(asked[-1], truth[asked[-1]])
+    assert asked[0] == 512
+    assert {first_positive - 1, first_positive} <= {*asked[:10], 0, size - 1}
+    around = sorted({*asked[10:], first_positive - 1, first_positive})
+    assert max(abs(i - first_positive) for i in asked[12:]) <= 20
+    assert set(range(first_positive - 10, first_positive + 10)) <= set(asked)
+    assert around[0] < first_positive < around[-1]
+
+
+def test_ties_between_classes_are_broken_evenly():
+    # Class 0 and class 1 stand alike on either end of a pool that is symmetric in them.
+    share = np.linspace(0, 0.5, 9)
+    proba = np.stack([share, share[::-1], np.full(9, 0.5)], axis=1)
+    proba = np.concatenate([proba, [[0.9, 0.05, 0.05], [0.05, 0.9, 0.05]]])
+    proba /= proba.sum(axis=1, keepdims=True)
+    labels = np.full(11, UNLABELED)
+    labels[[9, 10, 0, 8]] = 0, 1, 2, 2
+    paper = NaiveGalaxy(proba)
+    allowed = paper.allowed(known(labels))
+    tied = sorted(allowed)
+    assert len(tied) > 1
+    counts = dict.fromkeys(tied, 0)
+    for seed in range(3000):
+        session = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(seed))
+        index = session.ask()
+        counts_for = [k for k in tied if index in allowed[k]]
+        for k in counts_for:
+            counts[k] += 1 / len(counts_for)
+    shares = np.array(list(counts.values())) / 3000
+    assert np.abs(shares - 1 / len(tied)).max() < 0.05
+
+
+def test_a_class_that_comes_up_in_the_middle_gets_its_line():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=200)
+    labels = np.full(200, UNLABELED)
+    labels[:2] = 0, 1
+    session = Galaxy().start(Snapshot(proba, labels), rng=rng)
+    paper, told = NaiveGalaxy(proba), {0: 0, 1: 1}
+    for step in range(60):
+        allowed = paper.allowed(told)
+        index = session.ask()
+        assert index in set().union(*allowed.values())
+        told[index] = 2 if step % 5 == 4 else step % 2
+        session.tell(index, told[index])
+
+
+def test_while_there_is_no_path_the_explorer_decides():
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
+    snapshot = Snapshot(proba)
+    explorer = Confidence().start(snapshot, rng=np.random.default_rng(0))
+    session = Galaxy(explore=Confidence()).start(snapshot, rng=np.random.default_rng(0))
+    for _ in range(30):
+        index = session.ask()
+        assert index == explorer.ask()
+        for each in (session, explorer):
+            each.tell(index, 2)
+    for each in (session, explorer):
+        each.tell(0, 2)
+        each.skip(1)
+    waiting = session.ask()
+    assert waiting == explorer.ask()
+    session.release(waiting)
+    assert session.ask() == waiting
+    session.tell(waiting, 0)
+    assert session.ask() in set().union(*NaiveGalaxy(proba).allowed(session.labels).values())
+
+
+def test_exploring_by_default_is_uniform():
+    snapshot = Snapshot(np.full((4, 3), 1 / 3), labels=[2, -1, -1, -1])
+    first = [Galaxy().start(snapshot, rng=np.random.default_rng(s)).ask() for s in range(3000)]
+    assert np.abs(np.bincount(first, minlength=4)[1:] / 3000 - 1 / 3).max() < 0.04
+
+
+def test_an_unknown_way_across_the_classes_is_refused():
+    with pytest.raises(ValueError, match=r"'best'\. Choose from: rotate, shortest\."):
+        Galaxy(across="best")
