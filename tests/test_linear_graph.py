@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al.linear_graph import LinearGraph
-from galaxy_al.ranking import build_rankings, line_up, places
+from galaxy_al.ranking import build_rankings, line_up, margins
 from naive_galaxy import midpoints
 
 CLASS = 0
@@ -18,38 +18,36 @@ class Line:
         share = np.linspace(0.01, 0.99, n)
         self.proba = np.stack([share, 1 - share], axis=1)
         known = np.array(sorted(labels), dtype=int)
-        lined_up = line_up(self.proba, known, CLASS)
-        first = known[:1] if len(known) else np.array([0])
-        self.ranking = build_rankings(self.proba, {CLASS: first})[CLASS]
+        order, ascending = line_up(self.proba, known, CLASS)
+        nodes = known[order].tolist()
+        self.ranking = build_rankings(self.proba, {CLASS: nodes[:1] or [0]})[CLASS]
+        positive = [labels[node] == CLASS for node in nodes]
         self.graph = LinearGraph(
-            self.ranking,
-            lined_up,
-            [labels[place[-1]] == CLASS for place in lined_up],
-            np.random.default_rng(0),
+            self.ranking, nodes, ascending.tolist(), positive, np.random.default_rng(0)
         )
         self.labels = dict(labels)
         self.removed = set()
 
-    def place(self, node):
-        return places(self.proba, node, [CLASS])[0]
+    def margin(self, node):
+        return margins(self.proba, node, [CLASS])[0]
 
     def mark(self, node, label):
         if node in self.removed:
             self.removed.remove(node)
             self.ranking.restore(node)
         self.labels[node] = label
-        self.graph.mark(self.place(node), label == CLASS)
+        self.graph.mark(node, self.margin(node), label == CLASS)
 
     def unmark(self, node):
         del self.labels[node]
-        self.graph.unmark(node)
+        self.graph.unmark(node, self.margin(node))
 
     def remove(self, node):
         if node in self.labels:
             self.unmark(node)
         self.removed.add(node)
         self.ranking.remove(node)
-        self.graph.close_up(self.place(node))
+        self.graph.close_up(node, self.margin(node))
 
     def check(self):
         left = [i for i in range(len(self.proba)) if i not in self.removed]

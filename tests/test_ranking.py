@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al.codes import Codes
-from galaxy_al.ranking import SHARD, build_rankings, line_up, places
+from galaxy_al.ranking import SHARD, build_rankings, line_up, margins
 from naive_galaxy import ranking
 from test_galaxy import tables
 
@@ -19,7 +19,7 @@ def test_ranks_and_nodes_are_those_of_the_sorted_pool(proba, data):
     k = data.draw(st.integers(0, proba.shape[1] - 1))
     first = data.draw(st.integers(0, len(proba) - 1))
     expected = ranking(proba, k)
-    line = build_rankings(proba, {k: np.array([first])})[k]
+    line = build_rankings(proba, {k: [first]})[k]
     assert len(line) == len(proba)
     for rank, node in data.draw(st.permutations(list(enumerate(expected)))):
         low, high = line.bounds(node)
@@ -33,15 +33,18 @@ def test_ranks_and_nodes_are_those_of_the_sorted_pool(proba, data):
 def test_places_compare_like_the_line(proba):
     for k in range(proba.shape[1]):
         expected = ranking(proba, k)
-        single = sorted(places(proba, node, [k])[0] for node in range(len(proba)))
-        assert [place[-1] for place in single] == expected
-        assert line_up(proba, np.arange(len(proba)), k) == single
+        line = build_rankings(proba, {k: [0]})[k]
+        assert sorted(range(len(proba)), key=line.place) == expected
+        order, ascending = line_up(proba, np.arange(len(proba)), k)
+        assert order.tolist() == expected
+        assert ascending.tolist() == [margins(proba, i, [k])[0] for i in expected]
+        assert ascending.tolist() == [line.place(i)[0] for i in expected]
 
 
 @settings(max_examples=200)
 @given(tables(max_size=20), st.data())
 def test_removed_nodes_do_not_count_and_come_back(proba, data):
-    line = build_rankings(proba, {0: np.array([0])})[0]
+    line = build_rankings(proba, {0: [0]})[0]
     expected, gone = ranking(proba, 0), set()
     for node in data.draw(st.lists(st.integers(0, len(proba) - 1), max_size=30)):
         (line.restore if node in gone else line.remove)(node)
@@ -83,7 +86,7 @@ def as_integer(p):
 def test_a_pool_of_several_shards_is_ranked_like_a_sort(dtype, saturation):
     proba = large_pool(dtype, saturation)
     scores = [[as_integer(p) for p in row] for row in proba.tolist()]
-    for k, line in build_rankings(proba, {k: np.array([7, 1234]) for k in range(3)}).items():
+    for k, line in build_rankings(proba, {k: [7, 1234] for k in range(3)}).items():
         keys = [(row[k] - max(row), max(row)) for row in scores]
         expected = sorted(range(len(proba)), key=keys.__getitem__)
         for rank in [0, 1, 2, 1000, SHARD, len(proba) // 2, len(proba) - 2, len(proba) - 1]:
@@ -99,12 +102,12 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        line = build_rankings(proba, {1: np.array([7, 1234])})[1]
+        line = build_rankings(proba, {1: [7, 1234]})[1]
         found.append([line.node(rank) for rank in range(0, len(proba), 997)])
     assert found[0] == found[1]
 
 
 def test_saturated_single_precision_scores_keep_their_order():
     proba = np.array([[1e-12, 1.0], [1e-9, 1.0], [0.0, 1.0], [1e-30, 1.0]], dtype=np.float32)
-    line = build_rankings(proba, {0: np.array([0])})[0]
+    line = build_rankings(proba, {0: [0]})[0]
     assert [line.node(rank) for rank in range(4)] == [2, 3, 0, 1]

@@ -13,13 +13,12 @@ positive to a negative node never passes through a labelled one, so no search is
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
-from galaxy_al.ranking import Place, Ranking
+from galaxy_al.ranking import Ranking
 
 # Entries of the heaps, which forget nothing: an entry counts only if it still describes the line.
 # The random number breaks ties between equally short ones.
@@ -34,10 +33,12 @@ class LinearGraph:
     ----------
     ranking
         The class's line.
-    places
-        The places of the labelled nodes, in the line's order.
+    nodes
+        The labelled nodes in the line's order.
+    margins
+        Their margins, rounded to double precision.
     positive
-        For each of them, whether it is of the class.
+        Whether they are of the class.
     rng
         Breaks ties.
     """
@@ -45,50 +46,49 @@ class LinearGraph:
     def __init__(
         self,
         ranking: Ranking,
-        places: list[Place],
+        nodes: list[int],
+        margins: list[float],
         positive: list[bool],
         rng: np.random.Generator,
     ) -> None:
         self._ranking = ranking
         self._rng = rng
-        nodes = [place[-1] for place in places]
-        self._places = places
-        self._place_of = dict(zip(nodes, places))
+        self._nodes = nodes
+        self._margins = margins
         self._positive = dict(zip(nodes, positive))
         self._gap_after: dict[int, _Gap] = {}  # by the left end
         self._gaps: list[_Gap] = []
         self._sides: list[_Side] = []
-        for at in _changes(positive):
+        for at in np.flatnonzero(np.diff(positive)).tolist():
             self._join(at)
 
-    def mark(self, place: Place, positive: bool) -> None:
+    def mark(self, node: int, margin: float, positive: bool) -> None:
         """Label a node, or change its sign."""
-        node = place[-1]
-        at = bisect_left(self._places, place)
+        at = self._place(node, margin)
         known = self._positive.get(node)
         self._positive[node] = positive
         if known is None:
-            self._place_of[node] = place
-            self._places.insert(at, place)
-            if self._sign(at - 1) != positive or self._sign(at + 1) != positive:
-                self._join(at - 1)
-                self._join(at)
-        elif known != positive:
+            self._nodes.insert(at, node)
+            self._margins.insert(at, margin)
+            if all(self._positive[n] == positive for n in self._nodes[max(at - 1, 0) : at + 2]):
+                return
+        if known != positive:
             self._join(at - 1)
             self._join(at)
+        if known is (not positive):
             self._renew_sides(at, at)
 
-    def unmark(self, node: int) -> None:
+    def unmark(self, node: int, margin: float) -> None:
         """Withdraw a node's label."""
-        at = self._index(node)
-        del self._places[at], self._place_of[node], self._positive[node]
+        at = self._place(node, margin)
+        del self._nodes[at], self._margins[at], self._positive[node]
         self._gap_after.pop(node, None)
         self._join(at - 1)
         self._renew_sides(at - 1, at)
 
-    def close_up(self, place: Place) -> None:
-        """Notice that an unlabelled node at this place was taken off the line."""
-        self._join(bisect_left(self._places, place) - 1)
+    def close_up(self, node: int, margin: float) -> None:
+        """Notice that an unlabelled node was taken off the line."""
+        self._join(self._place(node, margin) - 1)
 
     def first_order(self) -> int | None:
         """The lowest order at which there is a path, if any."""
@@ -112,8 +112,9 @@ class LinearGraph:
         """The middle node of a shortest path at this order."""
         gap, side = self._shortest_gap(), self._nearest_side() if order > 1 else None
         if side and side[0] <= order and not (gap and self._prefers_gap(gap, side)):
-            step = 1 if self._place_of[side[3]] > self._place_of[side[2]] else -1
-            return self._ranking.node(self._ranking.rank(side[4]) + step)
+            _, _, far, near, outermost = side
+            rank = self._ranking.rank
+            return self._ranking.node(rank(outermost) + rank(near) - rank(far))
         if gap is None:
             raise ValueError(f"There is no path at order {order}.")
         start = self._ranking.rank(gap[2])
@@ -140,22 +141,26 @@ class LinearGraph:
         ties = sorted(c for c in candidates if abs(2 * c - length) == nearest)
         return ties[0] if len(ties) == 1 else ties[int(self._rng.integers(len(ties)))]
 
-    def _index(self, node: int) -> int:
-        return bisect_left(self._places, self._place_of[node])
-
-    def _sign(self, at: int) -> bool | None:
-        return self._positive[self._places[at][-1]] if 0 <= at < len(self._places) else None
+    def _place(self, node: int, margin: float) -> int:
+        """How many labelled nodes lie below a node."""
+        at = bisect_left(self._margins, margin)
+        if at < len(self._margins) and self._margins[at] == margin:
+            ties = self._nodes[at : bisect_right(self._margins, margin)]
+            at += bisect_left(ties, self._ranking.place(node), key=self._ranking.place)
+        return at
 
     def _join(self, at: int) -> None:
         """Look again at the pair of labelled nodes number ``at`` and ``at + 1``."""
-        if not 0 <= at < len(self._places):
+        if not 0 <= at < len(self._nodes):
             return
-        left = self._places[at][-1]
+        left = self._nodes[at]
         self._gap_after.pop(left, None)
-        if at + 1 == len(self._places) or self._sign(at) == self._sign(at + 1):
+        if at + 1 == len(self._nodes):
+            return
+        right = self._nodes[at + 1]
+        if self._positive[left] == self._positive[right]:
             return
         # At first only a bound: most gaps are never the shortest, and their ends never ranked.
-        right = self._places[at + 1][-1]
         low, high = self._ranking.bounds(left), self._ranking.bounds(right)
         self._add_gap(max(high[0] - low[1], 1), left, right, exact=False)
 
@@ -211,23 +216,24 @@ class LinearGraph:
         """
         if not all(node in self._positive for node in (far, near, outermost)):
             return None
-        rank, at = self._ranking.rank, self._index(outermost)
-        step = 1 if self._place_of[near] > self._place_of[far] else -1
-        cut_closed = self._positive[far] != self._positive[near]
-        all_labeled = at - self._index(far) == rank(outermost) - rank(far)
-        if not (cut_closed and abs(rank(near) - rank(far)) == 1 and all_labeled):
+        rank = self._ranking.rank
+        step = rank(near) - rank(far)
+        if abs(step) != 1 or self._positive[far] == self._positive[near]:
             return None
-        here = rank(outermost)
+        at, here = self._labeled_below(outermost), rank(outermost)
+        if at - self._labeled_below(far) != here - rank(far):
+            return None
         while 0 <= here + step < len(self._ranking):
-            if not 0 <= at + step < len(self._places):
+            at, here = at + step, here + step
+            if not (0 <= at < len(self._nodes) and rank(self._nodes[at]) == here):
                 return outermost
-            following = self._places[at + step][-1]
-            if rank(following) != here + step:
-                return outermost
-            if self._positive[following] != self._positive[near]:
+            outermost = self._nodes[at]
+            if self._positive[outermost] != self._positive[near]:
                 return None
-            outermost, at, here = following, at + step, here + step
         return None
+
+    def _labeled_below(self, node: int) -> int:
+        return self._place(node, self._ranking.place(node)[0])
 
     def _renew_sides(self, left: int, right: int) -> None:
         """Look outward from two labelled nodes for cuts that may have come into sight again."""
@@ -238,26 +244,15 @@ class LinearGraph:
 
     def _next_cut(self, at: int, step: int) -> tuple[int, int] | None:
         """The first cut from a labelled node on, past adjoining labelled ones: far and near end."""
-        if not 0 <= at < len(self._places):
+        if not 0 <= at < len(self._nodes):
             return None
-        near = self._places[at][-1]
-        while 0 <= at + step < len(self._places):
+        near = self._nodes[at]
+        while 0 <= at + step < len(self._nodes):
             at += step
-            far = self._places[at][-1]
+            far = self._nodes[at]
             if abs(self._ranking.rank(far) - self._ranking.rank(near)) != 1:
                 return None
             if self._positive[far] != self._positive[near]:
                 return far, near
             near = far
         return None
-
-
-def gap_ends(places: list[Place], positive: list[bool]) -> NDArray[np.intp]:
-    """The labelled nodes next to one of the other sign, in the line's order."""
-    ends = {at + step for at in _changes(positive) for step in (0, 1)}
-    return np.array([places[at][-1] for at in sorted(ends)])
-
-
-def _changes(positive: list[bool]) -> list[int]:
-    """Where the sign differs from the next one's."""
-    return [at for at in range(len(positive) - 1) if positive[at] != positive[at + 1]]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -55,7 +55,8 @@ class Ranking:
         self._firsts = np.empty((len(edges) + 1, len(self._bases)), dtype=np.int32)
         self._starts: list[int] = []
         self._ranks: dict[int, int] = {}
-        self._buckets: dict[int, list[int]] = {}
+        self._bucket_of: dict[int, int] = {}
+        self._ordered: dict[int, list[int]] = {}
         self._removed: list[int] = []
 
     def __len__(self) -> int:
@@ -89,6 +90,12 @@ class Ranking:
         self._ranks[node] = rank
         return node
 
+    def place(self, node: int) -> Place:
+        """Where a node stands, as a tuple that compares like the line."""
+        row: list[float] = self._proba[node].tolist()
+        top = max(row)
+        return (*_difference(row[self._class], top), top, node)
+
     def remove(self, node: int) -> None:
         """Take a node off the line."""
         self.rank(node)
@@ -102,16 +109,19 @@ class Ranking:
         return rank - bisect_left(self._removed, rank) if self._removed else rank
 
     def _bucket(self, node: int) -> int:
-        row = self._proba[node].tolist()
-        return bisect_right(self._edges, self._codes.one(row, self._class)) - 1
+        bucket = self._bucket_of.get(node)
+        if bucket is None:
+            code = self._codes.one(self._proba[node].tolist(), self._class)
+            bucket = self._bucket_of[node] = bisect_right(self._edges, code) - 1
+        return bucket
 
     def _in_order(self, bucket: int) -> list[int]:
-        if bucket not in self._buckets:
+        if bucket not in self._ordered:
             nodes = self._gather(bucket)
             if len(nodes) > 1:
-                nodes = nodes[order_in_line(self._proba, nodes, self._class)]
-            self._buckets[bucket] = nodes.tolist()
-        return self._buckets[bucket]
+                nodes = nodes[_order(*_scores(self._proba, nodes, self._class), nodes)]
+            self._ordered[bucket] = nodes.tolist()
+        return self._ordered[bucket]
 
     def _gather(self, bucket: int) -> NDArray[np.intp]:
         first, last = self._firsts[bucket : bucket + 2]
@@ -134,7 +144,7 @@ class Ranking:
         self._starts = self._firsts.sum(axis=1, dtype=np.int64).tolist()
 
 
-def build_rankings(proba: Floats, wanted: dict[int, NDArray[np.intp]]) -> dict[int, Ranking]:
+def build_rankings(proba: Floats, wanted: dict[int, list[int]]) -> dict[int, Ranking]:
     """The lines of some classes.
 
     The shards are worked on in parallel, on as many cores as the machine has or as the
@@ -149,7 +159,7 @@ def build_rankings(proba: Floats, wanted: dict[int, NDArray[np.intp]]) -> dict[i
     Examples
     --------
     >>> proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
-    >>> line = build_rankings(proba, {0: np.array([1, 0])})[0]
+    >>> line = build_rankings(proba, {0: [1, 0]})[0]
     >>> [line.node(rank) for rank in range(3)]
     [1, 2, 0]
     """
@@ -157,8 +167,8 @@ def build_rankings(proba: Floats, wanted: dict[int, NDArray[np.intp]]) -> dict[i
     sample, classes = proba[::every], list(wanted)
     codes = Codes(sample, classes)
     lines = []
-    for row, (target, of_sample) in enumerate(zip(classes, codes.many(sample))):
-        of_wanted = codes.many(proba[wanted[target]])[row]
+    for target, of_sample in zip(classes, codes.many(sample)):
+        of_wanted = [codes.one(proba[node].tolist(), target) for node in wanted[target]]
         lines.append(Ranking(proba, target, codes, _edges(of_sample, of_wanted, every)))
 
     def sort_shard(bounds: tuple[int, int]) -> None:
@@ -193,43 +203,38 @@ def _packed(proba: Floats, codes: Codes, start: int, stop: int) -> NDArray[np.ui
     return packed
 
 
-def _edges(
-    sample: NDArray[np.uint32], wanted: NDArray[np.uint32], every: int
-) -> NDArray[np.uint32]:
+def _edges(sample: NDArray[np.uint32], wanted: list[int], every: int) -> NDArray[np.uint32]:
     """The buckets' lowest codes: wanted ones alone, even shares of the sample, finer between."""
     sample.sort()
-    first, last = sample.searchsorted([wanted.min(), wanted.max()])
+    first, last = sample.searchsorted([min(wanted), max(wanted)])
     between = sample[first : last + 1]
-    edges = [
-        np.zeros(1, np.uint32),
-        wanted,
-        wanted + np.uint32(1),
-        between[:: max(_FINE_ROWS // every, len(between) // _MOST_EDGES, 1)],
-        sample[:: max(_COARSE_ROWS // every, len(sample) // _MOST_EDGES, 1)],
-    ]
-    codes = np.sort(np.concatenate(edges))
-    distinct = np.concatenate([[True], codes[1:] != codes[:-1]])
-    return codes[distinct & (codes < N_CODES)]
+    alone = np.array([0, *wanted, *(code + 1 for code in wanted)], dtype=np.uint32)
+    fine = between[:: max(_FINE_ROWS // every, len(between) // _MOST_EDGES, 1)]
+    coarse = sample[:: max(_COARSE_ROWS // every, len(sample) // _MOST_EDGES, 1)]
+    codes = np.concatenate([alone, fine, coarse])
+    codes.sort()
+    distinct = codes < N_CODES
+    distinct[1:] &= codes[1:] != codes[:-1]
+    return codes[distinct]
 
 
-def places(proba: Floats, node: int, classes: Sequence[int]) -> list[Place]:
-    """Where a node stands on each class's line, as a tuple that compares like the line."""
+def margins(proba: Floats, node: int, classes: Iterable[int]) -> list[float]:
+    """A node's margins p_k - max p on some classes' lines, rounded to double precision."""
     row: list[float] = proba[node].tolist()
     top = max(row)
-    return [(*_difference(row[k], top), top, node) for k in classes]
+    return [row[k] - top for k in classes]
 
 
-def line_up(proba: Floats, nodes: NDArray[np.intp], target: int) -> list[Place]:
-    """The places of some nodes on one class's line, in its order."""
-    order = order_in_line(proba, nodes, target)
-    p, top = _scores(proba, nodes[order], target)
-    columns = (*_difference(p, top), top, nodes[order])
-    return list(zip(*(column.tolist() for column in columns)))
-
-
-def order_in_line(proba: Floats, nodes: NDArray[np.intp], target: int) -> NDArray[np.intp]:
-    """The order of some nodes on one class's line, as `np.argsort` gives it."""
+def line_up(
+    proba: Floats, nodes: NDArray[np.intp], target: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The order of some nodes on one class's line, as `np.argsort` gives it, and their margins."""
     p, top = _scores(proba, nodes, target)
+    order = _order(p, top, nodes)
+    return order, (p - top)[order]
+
+
+def _order(p: Floats, top: Floats, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
     margin = p - top
     order = margin.argsort()
     ascending = margin[order]
@@ -242,7 +247,7 @@ def _scores(
     proba: Floats, nodes: NDArray[np.intp], target: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """p_k and max p of some nodes, in double precision."""
-    block = proba.take(nodes, axis=0).T.astype(np.float64, order="C")
+    block = proba[nodes].T.astype(np.float64, order="C")
     return block[target], block.max(axis=0)
 
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from galaxy_al.linear_graph import LinearGraph, gap_ends
-from galaxy_al.ranking import Ranking, build_rankings, line_up, places
+from galaxy_al.linear_graph import LinearGraph
+from galaxy_al.ranking import Ranking, build_rankings, line_up, margins
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Session, Strategy
 from galaxy_al.strategies.random import Random
@@ -159,14 +159,14 @@ class GalaxySession(Session):
             self._counts[before] -= 1
         if label is not None:
             self._counts[label] += 1
-        if label is None:
-            for graph in self._graphs.values():
-                graph.unmark(index)
-            return
-        places_here = places(self.snapshot.proba, index, list(self._graphs))
-        for (target, graph), place in zip(self._graphs.items(), places_here):
-            graph.mark(place, label == target)
-        self._open_graphs()
+        here = margins(self.snapshot.proba, index, self._graphs)
+        for (target, graph), margin in zip(self._graphs.items(), here):
+            if label is None:
+                graph.unmark(index, margin)
+            else:
+                graph.mark(index, margin, label == target)
+        if label is not None:
+            self._open_graphs()
 
     def _move_off_or_onto_lines(self, index: int) -> None:
         leaves = index in self._skipped
@@ -175,11 +175,11 @@ class GalaxySession(Session):
             self._off_line.add(index)
         else:
             self._off_line.remove(index)
-        places_here = places(self.snapshot.proba, index, list(self._graphs))
-        for (target, graph), place in zip(self._graphs.items(), places_here):
+        here = margins(self.snapshot.proba, index, self._graphs)
+        for (target, graph), margin in zip(self._graphs.items(), here):
             if leaves:
                 self._rankings[target].remove(index)
-                graph.close_up(place)
+                graph.close_up(index, margin)
             else:
                 self._rankings[target].restore(index)
 
@@ -190,14 +190,16 @@ class GalaxySession(Session):
         if not new:
             return
         proba, known = self.snapshot.proba, np.array(list(self._standing))
-        lined_up = {target: line_up(proba, known, target) for target in new}
-        signs = {
-            target: [self._standing[place[-1]] == target for place in lined_up[target]]
-            for target in new
-        }
-        ends = {target: gap_ends(lined_up[target], signs[target]) for target in new}
+        labels = np.array(list(self._standing.values()))
+        lines, ends = {}, {}
+        for target in new:
+            order, ascending = line_up(proba, known, target)
+            nodes, positive = known[order], labels[order] == target
+            before = np.flatnonzero(np.diff(positive))
+            ends[target] = nodes[np.union1d(before, before + 1)].tolist()
+            lines[target] = (nodes.tolist(), ascending.tolist(), positive.tolist())
         for target, ranking in build_rankings(proba, ends).items():
             for index in self._off_line:
                 ranking.remove(index)
             self._rankings[target] = ranking
-            self._graphs[target] = LinearGraph(ranking, lined_up[target], signs[target], self._rng)
+            self._graphs[target] = LinearGraph(ranking, *lines[target], self._rng)
