@@ -13,6 +13,7 @@ positive to a negative node never passes through a labelled one, so no search is
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from heapq import heappop, heappush
 
@@ -70,7 +71,7 @@ class LinearGraph:
         if known is None:
             self._nodes.insert(at, node)
             self._margins.insert(at, margin)
-            if all(self._positive[n] == positive for n in self._nodes[max(at - 1, 0) : at + 2]):
+            if self._is_among(at, positive):
                 return
         if known != positive:
             self._join(at - 1)
@@ -97,16 +98,21 @@ class LinearGraph:
         side = self._nearest_side()
         return side[0] if side else None
 
-    def length(self, order: int) -> int | None:
-        """The length of the shortest path at this order, if there is one."""
-        gap = self._shortest_gap()
-        if gap and gap[0] <= 2 * order:
-            return 2
+    def likely_length(self, order: int) -> float:
+        """A guess at `length` that costs nothing."""
+        return self._hops(self._gaps[0][0], order) if self._gaps else math.inf
+
+    def length(self, order: int, most: float = math.inf) -> float:
+        """The length of the shortest path at this order, infinite if there is none.
+
+        A path longer than ``most`` does not matter: the answer is then only a bound above it.
+        """
+        gap = self._shortest_gap(max(most, 2) * order)
         if order > 1:
             side = self._nearest_side()
             if side and side[0] <= order:
                 return 2
-        return -(-gap[0] // order) if gap else None
+        return self._hops(gap[0], order) if gap else math.inf
 
     def midpoint(self, order: int) -> int:
         """The middle node of a shortest path at this order."""
@@ -120,6 +126,11 @@ class LinearGraph:
         start = self._ranking.rank(gap[2])
         return self._ranking.node(start + self._middle(gap[0], order))
 
+    @staticmethod
+    def _hops(length: int, order: int) -> int:
+        """The length of the shortest path over a gap."""
+        return max(2, -(-length // order))
+
     def _prefers_gap(self, gap: _Gap, side: _Side) -> bool:
         """Of two paths of length 2 the one that a lower order already has, ties by chance."""
         reach = -(-gap[0] // 2)
@@ -131,7 +142,7 @@ class LinearGraph:
         The halves of a path of L hops have h and L - h hops, with h = L / 2 rounded down or up;
         w is on it if the left end is within h * order of it and the right one within the rest.
         """
-        hops = max(2, -(-length // order))
+        hops = self._hops(length, order)
         candidates = set()
         for half in {hops // 2, hops - hops // 2}:
             low, high = length - (hops - half) * order, half * order
@@ -148,6 +159,13 @@ class LinearGraph:
             ties = self._nodes[at : bisect_right(self._margins, margin)]
             at += bisect_left(ties, self._ranking.place(node), key=self._ranking.place)
         return at
+
+    def _is_among(self, at: int, positive: bool) -> bool:
+        """Whether the labelled neighbours of labelled node number ``at`` all have this sign."""
+        nodes, sign = self._nodes, self._positive
+        return (at == 0 or sign[nodes[at - 1]] == positive) and (
+            at + 1 == len(nodes) or sign[nodes[at + 1]] == positive
+        )
 
     def _join(self, at: int) -> None:
         """Look again at the pair of labelled nodes number ``at`` and ``at + 1``."""
@@ -169,11 +187,12 @@ class LinearGraph:
         self._gap_after[left] = gap
         heappush(self._gaps, gap)
 
-    def _shortest_gap(self) -> _Gap | None:
+    def _shortest_gap(self, most: float = math.inf) -> _Gap | None:
+        """The shortest gap; if it is longer than ``most``, perhaps one whose length is a bound."""
         while self._gaps:
             gap = self._gaps[0]
             current = self._gap_after.get(gap[2]) is gap
-            if current and gap[4]:
+            if current and (gap[4] or gap[0] > most):
                 return gap
             heappop(self._gaps)
             if current:

@@ -5,6 +5,7 @@ Zhang, Katz-Samuels and Nowak: GALAXY: Graph-based Active Learning at the Extrem
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Literal
 
@@ -93,29 +94,28 @@ class GalaxySession(Session):
 
     def _shortest(self) -> int | None:
         """The class with the shortest path, all at the same order; ties evenly by chance."""
-        if not self._graphs:
-            return None
         order = next(iter(self._orders.values()))
-        lengths = self._lengths(order)
-        if not lengths:
+        shortest, tied = self._shortest_at(order)
+        if shortest == math.inf:
             firsts = [graph.first_order() for graph in self._graphs.values()]
-            possible = [first for first in firsts if first is not None]
-            if not possible:
+            order = min((first for first in firsts if first is not None), default=0)
+            if not order:
                 return None
-            order = max(order, min(possible))
             self._orders = dict.fromkeys(self._classes, order)
-            lengths = self._lengths(order)
-        shortest = min(lengths.values())
-        tied = [k for k, length in lengths.items() if length == shortest]
+            shortest, tied = self._shortest_at(order)
         return tied[0] if len(tied) == 1 else tied[int(self._rng.integers(len(tied)))]
 
-    def _lengths(self, order: int) -> dict[int, int]:
-        lengths = {}
-        for target, graph in self._graphs.items():
-            length = graph.length(order)
-            if length is not None:
-                lengths[target] = length
-        return lengths
+    def _shortest_at(self, order: int) -> tuple[float, list[int]]:
+        """The length of the shortest path of all lines, and the classes that have one as short."""
+        shortest, tied = math.inf, []
+        likely_first = sorted(self._graphs.items(), key=lambda item: item[1].likely_length(order))
+        for target, graph in likely_first:
+            length = graph.length(order, most=shortest)
+            if length < shortest:
+                shortest, tied = length, [target]
+            elif length == shortest:
+                tied.append(target)
+        return shortest, tied
 
     def _in_turn(self) -> int | None:
         """The next class with a path, at an order of its own that grows as it must."""
