@@ -169,16 +169,16 @@ def rounds_of(
     seed: int,
 ) -> Iterator[Round]:
     """The same as `simulate`, one round after the other as they come; fewer if the pool ends."""
-    truth = np.asarray(truth)
+    embeddings, truth = _checked_embeddings(embeddings), np.asarray(truth)
+    if truth.shape != (len(embeddings),) or truth.dtype.kind not in "iu" or truth.min() < 0:
+        raise ValueError(
+            f"truth must be a class, 0 or more, for each of {len(embeddings)} embeddings, "
+            f"got shape {truth.shape} of {truth.dtype}."
+        )
     other = int(truth.max())
     learner = Learner(
         embeddings, other + 1, strategy=strategy, head=head, batch_size=batch_size, seed=seed
     )
-    if truth.shape != (len(learner.embeddings),):
-        raise ValueError(
-            f"truth must have one class for each of {len(learner.embeddings)} embeddings, "
-            f"got shape {truth.shape}."
-        )
     for _ in range(rounds):
         indices = _answer_batch(learner, truth)
         if not indices:

@@ -34,7 +34,7 @@ Place = tuple[float, float, float, int]
 SHARD = 1 << 16
 _BLOCK_CELLS = 1 << 17  # cells worked on at once: the temporaries stay in the cache
 _FEW_ROWS = 4096  # a smaller pool is its own sample
-_FINE_ROWS, _COARSE_ROWS = 64, 1024  # rows in a bucket, where lookups are likely and elsewhere
+_FINE_ROWS, _COARSE_ROWS = 64, 256  # rows in a bucket, where lookups are likely and elsewhere
 _MOST_EDGES = 8192
 
 

@@ -1,0 +1,79 @@
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from galaxy_al import STRATEGIES, __version__
+from galaxy_al.cli import cli
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, arguments)
+
+
+def test_every_command_has_help_with_an_example():
+    for name, command in cli.commands.items():
+        text = run(name, "--help").output
+        assert "Example:" in text
+        assert f"galaxy-al {name}" in text
+        assert isinstance(command, click.Command)
+
+
+def test_version():
+    assert __version__ in run("--version").output
+
+
+def test_strategies_are_listed():
+    output = run("strategies").output
+    for name, strategy in STRATEGIES.items():
+        assert name in output
+        assert strategy.summary in output
+
+
+def test_the_demo_prints_a_table_and_writes_the_picture(tmp_path):
+    picture = tmp_path / "demo.png"
+    result = run("demo", "--output", str(picture))
+    assert result.exit_code == 0
+    for name in ("galaxy", "random", "confidence", "most-likely-positive"):
+        assert name in result.output
+    assert "balanced accuracy" in result.output
+    assert "±" in result.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_error_is_one_line_and_exit_code_1(tmp_path):
+    missing = tmp_path / "missing" / "demo.png"
+    done = subprocess.run(
+        [sys.executable, "-m", "galaxy_al", "demo", "--output", str(missing)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stderr.startswith("galaxy-al: ")
+    assert str(missing.parent) in done.stderr
+
+
+def test_the_package_imports_quickly_and_without_the_heavy_libraries():
+    code = (
+        "import sys, time; begin = time.perf_counter(); import galaxy_al; "
+        "print(time.perf_counter() - begin); "
+        "print([m for m in ('torch', 'sklearn', 'matplotlib', 'scipy') if m in sys.modules])"
+    )
+    outputs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    assert all(done.stdout.splitlines()[1] == "[]" for done in outputs)
+    assert min(float(done.stdout.splitlines()[0]) for done in outputs) < 0.5
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("demo", "--help")])
+def test_help_comes_at_once(arguments):
+    begin = time.perf_counter()
+    assert run(*arguments).exit_code == 0
+    assert time.perf_counter() - begin < 1

@@ -1,0 +1,45 @@
+"""What the documents say runs, and the files they name are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(name, language):
+    text = (ROOT / name).read_text()
+    return re.findall(rf"^( *)```{language}\n(.*?)^\1```", text, flags=re.M | re.S)
+
+
+def test_the_python_examples_of_the_readme_run(capsys):
+    namespace = {}
+    for _, block in blocks("README.md", "python"):
+        exec(block, namespace)
+    found, last = capsys.readouterr().out.strip().splitlines()
+    assert int(found.split()[0]) > 20
+    assert last.startswith("100 ")
+
+
+def test_the_first_example_is_about_ten_lines():
+    _, block = blocks("README.md", "python")[0]
+    assert len([line for line in block.splitlines() if line and "import" not in line]) <= 10
+
+
+def test_the_strategy_of_the_contributing_guide_works():
+    from galaxy_al import Snapshot
+
+    (indent, block), *_ = blocks("CONTRIBUTING.md", "python")
+    namespace = {"__name__": "example"}
+    exec(re.sub(rf"^{indent}", "", block, flags=re.M), namespace)
+    strategy = namespace["LeastLikelyOther"]()
+    snapshot = Snapshot([[0.1, 0.9], [0.6, 0.4], [0.3, 0.7]])
+    assert strategy.rank(snapshot, 2, None).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/benchmarks.md"])
+def test_linked_files_exist(name):
+    document = ROOT / name
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):
+        assert (document.parent / target).exists(), target

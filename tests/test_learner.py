@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from galaxy_al import STRATEGIES, Learner, simulate
+from galaxy_al.models.heads import fit_proba, kernel_head
+
+
+def rare_blobs(size=400, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.repeat([0, 1, 2], [size // 40, size // 40, size - 2 * (size // 40)])
+    centers = np.array([[4, 0], [0, 4], [0, 0]])
+    return rng.normal(size=(size, 2)) + centers[truth], truth
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_every_strategy_runs_and_reports_what_it_labelled(strategy):
+    embeddings, truth = rare_blobs()
+    history = simulate(embeddings, truth, strategy, batch_size=30, rounds=4, seed=1)
+    assert [step.n_labels for step in history] == [30, 60, 90, 120]
+    asked = [index for step in history for index in step.indices]
+    assert len(set(asked)) == 120
+    for step, upto in zip(history, (30, 60, 90, 120), strict=True):
+        assert step.rare_found == np.count_nonzero(truth[asked[:upto]] < 2)
+        assert 0 <= step.balanced_accuracy <= 1
+        assert 0 <= step.average_precision <= 1
+
+
+def test_each_seed_begins_with_its_own_random_batch_and_repeats_it():
+    embeddings, truth = rare_blobs()
+    first = [simulate(embeddings, truth, batch_size=30, rounds=2, seed=s) for s in (0, 1, 0)]
+    assert first[0] == first[2]
+    assert set(first[0][0].indices) != set(first[1][0].indices)
+
+
+def test_galaxy_finds_far_more_of_the_rare_than_random():
+    embeddings, truth = rare_blobs(4000)
+    found = {
+        strategy: np.mean(
+            [
+                simulate(embeddings, truth, strategy, batch_size=50, rounds=6, seed=s)[
+                    -1
+                ].rare_found
+                for s in range(3)
+            ]
+        )
+        for strategy in ("galaxy", "random")
+    }
+    assert found["galaxy"] > 4 * found["random"]
+
+
+def test_a_small_pool_ends_the_run_early():
+    embeddings, truth = rare_blobs(80)
+    history = simulate(embeddings, truth, batch_size=50, rounds=9)
+    assert [step.n_labels for step in history] == [50, 80]
+    assert simulate(embeddings, truth, batch_size=50, rounds=9)[-1].rare_found == 4
+
+
+def test_a_learner_carries_labels_and_skips_over_a_refit():
+    embeddings, truth = rare_blobs()
+    learner = Learner(embeddings, 3, batch_size=10)
+    for _ in range(20):
+        index = learner.ask()
+        learner.tell(index, truth[index])
+    skipped, released = learner.ask(), learner.ask()
+    learner.skip(skipped)
+    learner.release(released)
+    before = learner.labels
+    learner.refit()
+    assert learner.labels == before
+    asked = []
+    for _ in range(len(truth) - 21):
+        asked.append(learner.ask())
+        learner.tell(asked[-1], truth[asked[-1]])
+    assert skipped not in asked
+    assert released in asked
+
+
+def test_a_head_of_ones_own():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    embeddings, truth = rare_blobs()
+    history = simulate(
+        embeddings, truth, head=lambda seed: KNeighborsClassifier(1), batch_size=40, rounds=3
+    )
+    assert history[-1].n_labels == 120
+
+
+def test_classes_without_labels_get_nothing_and_one_class_alone_everything_alike():
+    embeddings, _ = rare_blobs()
+    two = fit_proba(kernel_head(0), embeddings, {0: 0, 399: 2, 398: 2}, 3)
+    assert (two[:, 1] == 0).all()
+    np.testing.assert_allclose(two.sum(axis=1), 1)
+    one = fit_proba(kernel_head(0), embeddings, {0: 2}, 3)
+    assert (one == 1 / 3).all()
+
+
+def test_the_head_weighs_the_classes_as_the_paper_does():
+    # With weights 1 / N_k(L), repeating all examples of one class changes nothing.
+    from sklearn.linear_model import LogisticRegression
+
+    embeddings, truth = rare_blobs()
+    rng = np.random.default_rng(0)
+    known = rng.choice(400, 80, replace=False)
+    labels = {int(i): int(truth[i]) for i in known} | {0: 0, 10: 1}
+    ours = kernel_head(3)
+    ours.fit(embeddings[list(labels)], np.array(list(labels.values())))
+    features = ours[0].transform(embeddings[list(labels)])
+    y = np.array(list(labels.values()))
+    weights = 1 / np.bincount(y)[y]
+    by_hand = LogisticRegression(max_iter=1000)
+    by_hand.fit(features, y, sample_weight=weights * len(y) / weights.sum())
+    np.testing.assert_allclose(by_hand.coef_, ours[-1].coef_, atol=1e-3)
+
+
+def test_bad_input_is_refused():
+    embeddings, truth = rare_blobs()
+    with pytest.raises(ValueError, match="Unknown strategy 'best'"):
+        simulate(embeddings, truth, "best")
+    with pytest.raises(ValueError, match="Unknown head 'big'"):
+        simulate(embeddings, truth, head="big")
+    with pytest.raises(ValueError, match="N >= 1 rows"):
+        simulate(np.zeros(3), truth)
+    with pytest.raises(ValueError, match="class, 0 or more, for each of 400"):
+        simulate(embeddings, truth[:10])

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, balanced_accuracy_score
+
+from galaxy_al import balanced_accuracy
+from galaxy_al.metrics import per_class_accuracy, rare_average_precision
+
+pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
+
+
+@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
+@pytest.mark.filterwarnings("ignore:A single label was found")
+@given(pairs)
+def test_balanced_accuracy_is_the_mean_of_per_class_accuracies(pairs):
+    truth, predicted = map(np.array, zip(*pairs, strict=True))
+    by_hand = [np.mean(predicted[truth == k] == k) for k in set(truth.tolist())]
+    assert balanced_accuracy(truth, predicted) == pytest.approx(np.mean(by_hand))
+    assert balanced_accuracy(truth, predicted) == pytest.approx(
+        balanced_accuracy_score(truth, predicted)
+    )
+
+
+def test_rare_classes_are_not_pooled():
+    # Classes 0 and 1 are rare: all of 0 right, none of 1, all of the big class 2.
+    assert balanced_accuracy([0, 1, 2, 2, 2], [0, 0, 2, 2, 2]) == pytest.approx(2 / 3)
+
+
+def test_an_absent_class_has_no_accuracy():
+    assert np.isnan(per_class_accuracy([0, 2], [0, 2], n_classes=3)[1])
+
+
+def test_average_precision_of_the_rare_is_the_mean_of_theirs():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 50)
+    proba = rng.dirichlet(np.ones(3), 50)
+    expected = [average_precision_score(truth == k, proba[:, k]) for k in (0, 1)]
+    assert rare_average_precision(truth, proba, other=2) == pytest.approx(np.mean(expected))
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="one shape"):
+        balanced_accuracy([0, 1], [0])
+    with pytest.raises(ValueError, match="at least one example"):
+        balanced_accuracy([], [])
+    with pytest.raises(ValueError, match="no rare class"):
+        rare_average_precision([1, 1], [[0.5, 0.5], [0.5, 0.5]], other=1)
