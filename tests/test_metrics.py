@@ -42,7 +42,8 @@ def test_average_precision_of_the_rare_is_the_mean_of_theirs():
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="one shape"):
         balanced_accuracy([0, 1], [0])
-    with pytest.raises(ValueError, match="at least one example"):
-        balanced_accuracy([], [])
+    for wrong in ([], [0.5, 1], [-1, 0], [[0, 1]]):
+        with pytest.raises(ValueError, match="truth must be a list of at least one class"):
+            balanced_accuracy(wrong, [0, 1])
     with pytest.raises(ValueError, match="no rare class"):
         rare_average_precision([1, 1], [[0.5, 0.5], [0.5, 0.5]], other=1)

@@ -1,6 +1,7 @@
 """The lines against sorting with exact fractions."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -55,6 +56,17 @@ def test_removed_nodes_do_not_count_and_come_back(proba, data):
         assert [line.node(rank) for rank in range(len(left))] == left
 
 
+@settings(max_examples=200)
+@given(tables(max_size=20), st.data())
+def test_a_line_can_be_built_without_some_nodes(proba, data):
+    absent = data.draw(st.sets(st.integers(0, len(proba) - 1), max_size=len(proba)))
+    line = build_rankings(proba, {0: [0]}, without=sorted(absent))[0]
+    left = [i for i in ranking(proba, 0) if i not in absent]
+    assert len(line) == len(left)
+    assert [line.rank(i) for i in left] == list(range(len(left)))
+    assert [line.node(rank) for rank in range(len(left))] == left
+
+
 @settings(max_examples=300)
 @given(tables(max_size=60), st.data())
 def test_codes_never_contradict_the_order_and_one_is_like_many(proba, data):
@@ -105,6 +117,36 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
         line = build_rankings(proba, {1: [7, 1234]})[1]
         found.append([line.node(rank) for rank in range(0, len(proba), 997)])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "4,2", "many", ""])
+def test_odd_numbers_of_threads_do_not_matter(monkeypatch, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    proba = large_pool(np.float32, 3, n=SHARD + 1)
+    assert len(build_rankings(proba, {1: [7]})[1]) == SHARD + 1
+
+
+@pytest.mark.parametrize("kind", ["all equal", "90% one-hot", "every 16th the same"])
+def test_crowded_pools_are_ranked_in_order_and_in_good_time(kind):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=300_000).astype(np.float32)
+    if kind == "all equal":
+        proba[:] = 1 / 3
+    elif kind == "90% one-hot":
+        proba[rng.random(len(proba)) < 0.9] = [0, 0, 1]
+    else:
+        proba[::16] = proba[0]
+    exact = proba.astype(np.longdouble)
+    top = exact.max(axis=1)
+    expected = np.lexsort((np.arange(len(proba)), top, exact[:, 0] - top))
+    begin = time.perf_counter()
+    line = build_rankings(proba, {0: [0, 1]})[0]
+    for rank in range(0, 300_000, 1000):
+        assert line.node(rank) == expected[rank]
+    ranks = np.argsort(expected)
+    for node in range(0, 300_000, 1000):
+        assert line.rank(node) == ranks[node]
+    assert time.perf_counter() - begin < 5
 
 
 def test_saturated_single_precision_scores_keep_their_order():

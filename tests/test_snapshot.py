@@ -1,4 +1,5 @@
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -43,6 +44,10 @@ def test_lists_integers_and_half_precision_are_accepted():
         ([[0.5, 0.5], [0.5, 0.5], [1.5, -0.5]], r"row 2 is \[ 1.5, -0.5\]"),
         ([[0.5, 0.6], [0.5, 0.5]], r"row 0 is \[0.5, 0.6\], summing to 1.1"),
         ([[np.inf, 0.5]], "row 0"),
+        ([[np.inf, -np.inf]], "row 0"),
+        ([["0.5", "0.5"]], "table of numbers"),
+        ([[0.5 + 0j, 0.5]], "table of numbers"),
+        (np.ma.masked_less(GOOD, 0.2), "must not be a masked array"),
     ],
 )
 def test_a_bad_table_is_refused_with_its_shape_or_first_bad_row(proba, message):
@@ -81,6 +86,9 @@ def test_bad_labels_are_refused(labels, message):
         ({"other": 2}, "class 0 to 1, got 2"),
         ({"skipped": [3]}, "indices 0 to 2"),
         ({"skipped": [0.5]}, "list of indices"),
+        ({"skipped": [0], "labels": [1, -1, -1]}, "Example 0 is skipped and has a label"),
+        ({"other": 0.5}, r"class 0 to 1, got 0\.5"),
+        ({"labels": np.ma.masked_equal([0, 1, 1], 1)}, "must not be a masked array"),
     ],
 )
 def test_other_bad_fields_are_refused(fields, message):
@@ -100,3 +108,14 @@ def test_labeled_and_askable_leave_out_what_they_should():
     later = snapshot.updated({1: 1}, {0})
     assert later.labels.tolist() == [-1, 1, -1]
     assert later.askable().tolist() == [2]
+
+
+def test_what_is_skipped_may_be_a_set():
+    assert Snapshot(GOOD, skipped={2, 0}).askable().tolist() == [1]
+
+
+def test_a_snapshot_out_of_a_pickle_is_frozen_too():
+    copy = pickle.loads(pickle.dumps(Snapshot(GOOD, [0, -1, -1], skipped=[1])))
+    assert copy.askable().tolist() == [2]
+    with pytest.raises(ValueError, match="read-only"):
+        copy.proba[0, 0] = 1

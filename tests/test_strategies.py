@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from galaxy_al import STRATEGIES, UNLABELED, PoolExhausted, Snapshot
+from galaxy_al import STRATEGIES, UNLABELED, GalaxyError, PoolExhausted, Snapshot, Strategy
 from galaxy_al.strategies import make_strategy
 from test_galaxy import pools, tables
 
@@ -89,6 +89,7 @@ def test_whatever_is_done_only_free_examples_are_asked(name, pool, data):
     told = {i: int(y) for i, y in enumerate(labels) if y != UNLABELED}
     pending, skipped = set(), set()
     moves = ["ask", "ask", "ask", "tell", "tell any", "release", "skip", "skip any", "withdraw"]
+    moves.append("hold")
     for move in data.draw(st.lists(st.sampled_from(moves), max_size=30)):
         anyone = data.draw(st.integers(0, len(truth) - 1))
         if move == "ask":
@@ -123,6 +124,9 @@ def test_whatever_is_done_only_free_examples_are_asked(name, pool, data):
         elif move == "withdraw" and anyone in told:
             session.withdraw(anyone)
             del told[anyone]
+        elif move == "hold" and anyone not in told.keys() | pending | skipped:
+            session.hold(anyone)
+            pending.add(anyone)
     assert session.labels == told
     assert set(session.pending) == pending
     assert session.skipped == skipped
@@ -165,6 +169,9 @@ def test_wrong_calls_are_refused_and_the_session_stays_usable(name):
         (lambda: session.release(labeled), "not waiting for an answer"),
         (lambda: session.withdraw(index), "no label to withdraw"),
         (lambda: session.skip(99), "0 to 59, got 99"),
+        (lambda: session.tell(True, 0), "0 to 59, got True"),
+        (lambda: session.tell(index, True), "class 0 to 2, got True"),
+        (lambda: session.hold(labeled), "already labelled"),
     ]
     for call, message in wrong:
         with pytest.raises(ValueError, match=message):
@@ -185,12 +192,35 @@ def test_an_unknown_strategy_is_refused_with_the_choice():
         make_strategy("galxy")
 
 
-def test_a_budget_must_be_positive():
-    proba, _, labels = some_pool()
+@every_strategy
+def test_a_budget_must_be_positive_and_the_generator_one_of_numpys(name):
+    snapshot = Snapshot(some_pool()[0])
     with pytest.raises(ValueError, match="budget must be at least 1, got 0"):
-        make_strategy("random").start(
-            Snapshot(proba, labels), rng=np.random.default_rng(0), budget=0
-        )
+        make_strategy(name).start(snapshot, rng=np.random.default_rng(0), budget=0)
+    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator, got 0"):
+        make_strategy(name).start(snapshot, rng=0)
+
+
+def test_a_released_example_is_asked_again_next_and_a_withdrawn_one_when_its_turn_comes():
+    proba, truth, labels = some_pool()
+    session = start("confidence", proba, labels)
+    first = session.ask()
+    session.release(first)
+    assert session.ask() == first
+    session.tell(first, truth[first])
+    session.withdraw(first)
+    assert session.ask() != first
+    assert first in answers(session, truth, 49)
+
+
+def test_a_strategy_that_ranks_nothing_is_an_error_and_no_endless_loop():
+    class Nothing(Strategy):
+        def rank(self, snapshot, budget, rng):
+            return np.array([], dtype=int)
+
+    session = Nothing().start(Snapshot(some_pool()[0]), rng=np.random.default_rng(0))
+    with pytest.raises(GalaxyError, match=r"Nothing\.rank gave no example"):
+        session.ask()
 
 
 SCORES = {

@@ -26,7 +26,7 @@ def cli() -> None:
     help="Where to write the picture.",
 )
 def demo(output: Path) -> None:
-    r"""Run GALAXY beside three baselines on digits of which three are rare.
+    """Run GALAXY beside three baselines on digits of which three are rare.
 
     \b
     Example:
@@ -34,12 +34,14 @@ def demo(output: Path) -> None:
     """
     from galaxy_al.experiments.show_demo import show_demo
 
+    if not output.parent.is_dir():
+        raise GalaxyError(f"There is no folder {output.parent} to write {output.name} into.")
     show_demo(output)
 
 
 @cli.command()
 def strategies() -> None:
-    r"""List the strategies.
+    """List the strategies.
 
     \b
     Example:

@@ -95,7 +95,8 @@ def _logits(
     values, rests = scratch.values[:, : len(rows)], scratch.rests[:, : len(rows)]
     np.add(chosen, 1 - top, out=values, casting="same_kind")
     np.subtract(top, chosen, out=rests, casting="same_kind")
-    tops = _logit_bits(top.astype(np.float32), (1 - top).astype(np.float32))
+    below_one = np.maximum(1 - top, 0)  # rows may sum to a little more than 1
+    tops = _logit_bits(top.astype(np.float32), below_one.astype(np.float32))
     return _logit_bits(values, rests), chosen == top, tops
 
 
@@ -103,9 +104,10 @@ def _logit_bits(values: NDArray[np.float32], rests: NDArray[np.float32]) -> Ints
     """Integers that grow with values = 1 - rests, in fine steps near 0 and near 1; in their place.
 
     Each of the two counts only up to a half, and there it was rounded only once: so the integers
-    never contradict the order of the real numbers.
+    never contradict the order of the real numbers. A value below 0 counts as 0.
     """
     low, high = values.view(np.int32), rests.view(np.int32)
+    np.maximum(low, 0, out=low)
     np.minimum(low, _HALF, out=low)
     np.minimum(high, _HALF, out=high)
     low -= high
@@ -113,7 +115,7 @@ def _logit_bits(values: NDArray[np.float32], rests: NDArray[np.float32]) -> Ints
 
 
 def _logit(value: float, rest: float) -> int:
-    return min(_bits(value), int(_HALF)) - min(_bits(rest), int(_HALF))
+    return min(_bits(max(value, 0.0)), int(_HALF)) - min(_bits(max(rest, 0.0)), int(_HALF))
 
 
 def _bits(value: float) -> int:

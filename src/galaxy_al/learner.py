@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,10 @@ class Learner:
         batch_size: int = 100,
         seed: int = 0,
     ) -> None:
+        if n_classes < 2:
+            raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
         self.embeddings = _checked_embeddings(embeddings)
         self.n_classes = n_classes
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
@@ -78,6 +82,11 @@ class Learner:
         """The labels given so far, by index."""
         return self._session.labels
 
+    @property
+    def pending(self) -> list[int]:
+        """The examples asked and not yet answered."""
+        return self._session.pending
+
     def ask(self) -> int:
         """The next example to label."""
         return self._session.ask()
@@ -94,12 +103,21 @@ class Learner:
         """Give an example back unanswered."""
         self._session.release(index)
 
+    def withdraw(self, index: int) -> None:
+        """Take a label back."""
+        self._session.withdraw(index)
+
     def refit(self) -> None:
-        """Train on all labels, score the pool and let the strategy begin anew."""
-        labels = self._session.labels
+        """Train on all labels, score the pool and let the strategy begin anew.
+
+        Questions in flight stay so.
+        """
+        before = self._session
         head = self._make_head(self._seed)
-        self.proba = fit_proba(head, self.embeddings, labels, self.n_classes)
-        self._session = self._start(self.strategy, labels, self._session.skipped)
+        self.proba = fit_proba(head, self.embeddings, before.labels, self.n_classes)
+        self._session = self._start(self.strategy, before.labels, before.skipped)
+        for index in before.pending:
+            self._session.hold(index)
 
     def _start(self, strategy: Strategy, labels: dict[int, int], skipped: set[int]) -> Session:
         snapshot = Snapshot(self.proba, embeddings=self.embeddings).updated(labels, skipped)
@@ -140,7 +158,7 @@ def simulate(
     rounds: int = 20,
     seed: int = 0,
 ) -> list[Round]:
-    """Run active learning against known labels.
+    """Run active learning against known labels; fewer rounds if the pool ends.
 
     Parameters
     ----------
@@ -156,41 +174,39 @@ def simulate(
     >>> [step.n_labels for step in history]
     [20, 40, 60]
     """
-    return list(rounds_of(embeddings, truth, strategy, head, batch_size, rounds, seed))
-
-
-def rounds_of(
-    embeddings: ArrayLike,
-    truth: Sequence[int] | NDArray[np.integer[Any]],
-    strategy: str | Strategy,
-    head: str | MakeHead,
-    batch_size: int,
-    rounds: int,
-    seed: int,
-) -> Iterator[Round]:
-    """The same as `simulate`, one round after the other as they come; fewer if the pool ends."""
     embeddings, truth = _checked_embeddings(embeddings), np.asarray(truth)
+    if rounds < 0:
+        raise ValueError(f"rounds must be at least 0, got {rounds}.")
     if truth.shape != (len(embeddings),) or truth.dtype.kind not in "iu" or truth.min() < 0:
         raise ValueError(
             f"truth must be a class, 0 or more, for each of {len(embeddings)} embeddings, "
             f"got shape {truth.shape} of {truth.dtype}."
         )
-    other = int(truth.max())
+    if truth.min() == truth.max():
+        raise ValueError(f"truth must have two classes or more, got only {truth.min()}.")
+    n_classes = int(truth.max()) + 1
     learner = Learner(
-        embeddings, other + 1, strategy=strategy, head=head, batch_size=batch_size, seed=seed
+        embeddings, n_classes, strategy=strategy, head=head, batch_size=batch_size, seed=seed
     )
+    history = []
     for _ in range(rounds):
         indices = _answer_batch(learner, truth)
         if not indices:
-            return
+            break
         learner.refit()
-        yield Round(
-            n_labels=len(learner.labels),
-            balanced_accuracy=balanced_accuracy(truth, learner.proba.argmax(axis=1)),
-            average_precision=rare_average_precision(truth, learner.proba, other),
-            rare_found=sum(label != other for label in learner.labels.values()),
-            indices=tuple(indices),
-        )
+        history.append(_evaluated(learner, truth, indices))
+    return history
+
+
+def _evaluated(learner: Learner, truth: NDArray[Any], indices: list[int]) -> Round:
+    other = learner.n_classes - 1
+    return Round(
+        n_labels=len(learner.labels),
+        balanced_accuracy=balanced_accuracy(truth, learner.proba.argmax(axis=1)),
+        average_precision=rare_average_precision(truth, learner.proba, other),
+        rare_found=sum(label != other for label in learner.labels.values()),
+        indices=tuple(indices),
+    )
 
 
 def _answer_batch(learner: Learner, truth: NDArray[Any]) -> list[int]:
@@ -207,8 +223,16 @@ def _answer_batch(learner: Learner, truth: NDArray[Any]) -> list[int]:
 
 def _checked_embeddings(embeddings: ArrayLike) -> NDArray[Any]:
     array = np.asarray(embeddings)
-    if array.ndim != 2 or not len(array):
-        raise ValueError(f"embeddings must be a table of N >= 1 rows, got shape {array.shape}.")
+    if array.ndim != 2 or not len(array) or array.dtype.kind not in "fiu":
+        raise ValueError(
+            f"embeddings must be a table of numbers with N >= 1 rows, "
+            f"got shape {array.shape} of {array.dtype}."
+        )
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if len(bad):
+        raise ValueError(f"embeddings must be finite; row {bad[0]} is not.")
     return array
 
 

@@ -15,16 +15,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from heapq import heappop, heappush
+from collections.abc import Collection
+from heapq import heapify, heappop, heappush
+from typing import TypeVar
 
 import numpy as np
 
 from galaxy_al.ranking import Ranking
 
-# Entries of the heaps, which forget nothing: an entry counts only if it still describes the line.
+# Entries of the heaps. One that was replaced or is gone stays until it comes up: an entry counts
+# only if the dictionary beside the heap still holds it.
 # The random number breaks ties between equally short ones.
 _Gap = tuple[int, float, int, int, bool]  # length, random, left node, right node, length is exact
 _Side = tuple[int, float, int, int, int]  # reach, random, far end, near end, outermost labelled
+
+Entry = TypeVar("Entry", _Gap, _Side)
 
 
 class LinearGraph:
@@ -60,6 +65,7 @@ class LinearGraph:
         self._gap_after: dict[int, _Gap] = {}  # by the left end
         self._gaps: list[_Gap] = []
         self._sides: list[_Side] = []
+        self._side_of: dict[tuple[int, int], _Side] = {}  # by the far and the near end
         for at in np.flatnonzero(np.diff(positive)).tolist():
             self._join(at)
 
@@ -116,15 +122,15 @@ class LinearGraph:
 
     def midpoint(self, order: int) -> int:
         """The middle node of a shortest path at this order."""
+        rank = self._ranking.rank
         gap, side = self._shortest_gap(), self._nearest_side() if order > 1 else None
         if side and side[0] <= order and not (gap and self._prefers_gap(gap, side)):
             _, _, far, near, outermost = side
-            rank = self._ranking.rank
             return self._ranking.node(rank(outermost) + rank(near) - rank(far))
         if gap is None:
             raise ValueError(f"There is no path at order {order}.")
-        start = self._ranking.rank(gap[2])
-        return self._ranking.node(start + self._middle(gap[0], order))
+        length, _, left, _, _ = gap
+        return self._ranking.node(rank(left) + self._middle(length, order))
 
     @staticmethod
     def _hops(length: int, order: int) -> int:
@@ -156,8 +162,8 @@ class LinearGraph:
         """How many labelled nodes lie below a node."""
         at = bisect_left(self._margins, margin)
         if at < len(self._margins) and self._margins[at] == margin:
-            ties = self._nodes[at : bisect_right(self._margins, margin)]
-            at += bisect_left(ties, self._ranking.place(node), key=self._ranking.place)
+            place, end = self._ranking.place(node), bisect_right(self._margins, margin, at)
+            at = bisect_left(self._nodes, place, at, end, key=self._ranking.place)
         return at
 
     def _is_among(self, at: int, positive: bool) -> bool:
@@ -185,18 +191,18 @@ class LinearGraph:
     def _add_gap(self, length: int, left: int, right: int, exact: bool) -> None:
         gap = (length, self._rng.random(), left, right, exact)
         self._gap_after[left] = gap
-        heappush(self._gaps, gap)
+        _push(self._gaps, gap, self._gap_after.values())
 
     def _shortest_gap(self, most: float = math.inf) -> _Gap | None:
         """The shortest gap; if it is longer than ``most``, perhaps one whose length is a bound."""
         while self._gaps:
-            gap = self._gaps[0]
-            current = self._gap_after.get(gap[2]) is gap
-            if current and (gap[4] or gap[0] > most):
+            length, _, left, right, exact = gap = self._gaps[0]
+            current = self._gap_after.get(left) is gap
+            if current and (exact or length > most):
                 return gap
             heappop(self._gaps)
             if current:
-                self._measure(gap[2], gap[3])
+                self._measure(left, right)
         return None
 
     def _measure(self, left: int, right: int) -> None:
@@ -210,8 +216,9 @@ class LinearGraph:
             self._add_side(right, left, left)
 
     def _add_side(self, far: int, near: int, outermost: int) -> None:
-        reach = self._reach(far, outermost)
-        heappush(self._sides, (reach, self._rng.random(), far, near, outermost))
+        side = (self._reach(far, outermost), self._rng.random(), far, near, outermost)
+        self._side_of[far, near] = side
+        _push(self._sides, side, self._side_of.values())
 
     def _reach(self, far: int, outermost: int) -> int:
         return abs(self._ranking.rank(outermost) - self._ranking.rank(far)) + 1
@@ -219,10 +226,13 @@ class LinearGraph:
     def _nearest_side(self) -> _Side | None:
         while self._sides:
             reach, _, far, near, known = side = self._sides[0]
-            outermost = self._outermost(far, near, known)
+            current = self._side_of.get((far, near)) is side
+            outermost = self._outermost(far, near, known) if current else None
             if outermost == known and reach == self._reach(far, known):
                 return side
             heappop(self._sides)
+            if current:
+                del self._side_of[far, near]
             if outermost is not None:
                 self._add_side(far, near, outermost)
         return None
@@ -231,7 +241,8 @@ class LinearGraph:
         """The last labelled node before the side, from the last one known; None if there is none.
 
         There is none if the cut is gone, the nodes between are not all labelled, the line ends,
-        or another cut lies nearer.
+        or another cut lies nearer. On the line ``. + - - - . .`` the cut's far end is the ``+``,
+        its near end the first ``-``, the outermost the last ``-``, and the side the dot after it.
         """
         if not all(node in self._positive for node in (far, near, outermost)):
             return None
@@ -275,3 +286,11 @@ class LinearGraph:
                 return far, near
             near = far
         return None
+
+
+def _push(heap: list[Entry], entry: Entry, current: Collection[Entry]) -> None:
+    """Add an entry to a heap; when most of it is out of date, keep only what is current."""
+    heappush(heap, entry)
+    if len(heap) > 2 * len(current) + 16:
+        heap[:] = current
+        heapify(heap)

@@ -16,7 +16,7 @@ def per_class_accuracy(truth: ArrayLike, predicted: ArrayLike, n_classes: int) -
     >>> per_class_accuracy([0, 0, 1, 1], [0, 1, 1, 1], n_classes=2).tolist()
     [0.5, 1.0]
     """
-    truth, predicted = np.asarray(truth), np.asarray(predicted)
+    truth, predicted = _classes(truth, "truth"), _classes(predicted, "predicted")
     if truth.shape != predicted.shape:
         raise ValueError(
             f"truth and predicted must have one shape, got {truth.shape} and {predicted.shape}."
@@ -37,9 +37,7 @@ def balanced_accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0])
     0.5
     """
-    truth = np.asarray(truth)
-    if not truth.size:
-        raise ValueError("balanced_accuracy needs at least one example, got none.")
+    truth = _classes(truth, "truth")
     n_classes = int(truth.max()) + 1
     return float(np.nanmean(per_class_accuracy(truth, predicted, n_classes)))
 
@@ -61,3 +59,13 @@ def rare_average_precision(truth: ArrayLike, proba: ArrayLike, other: int) -> fl
     if not rare:
         raise ValueError(f"There is no rare class: every example is of class {other}.")
     return float(np.mean([average_precision_score(truth == k, proba[:, k]) for k in rare]))
+
+
+def _classes(values: ArrayLike, name: str) -> NDArray[np.integer[Any]]:
+    array = np.asarray(values)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array.min() < 0:
+        raise ValueError(
+            f"{name} must be a list of at least one class, 0 or more each, "
+            f"got shape {array.shape} of {array.dtype}."
+        )
+    return array

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from galaxy_al.codes import N_CODES, Codes, Scratch
 from galaxy_al.snapshot import row_blocks
 
 Floats = NDArray[np.floating[Any]]
+Nodes = NDArray[np.integer[Any]]
 Number = TypeVar("Number", float, Floats)
 
 # (margin rounded to double, what the rounding lost, max p, pool index): compares like the line.
@@ -33,7 +34,7 @@ Place = tuple[float, float, float, int]
 
 SHARD = 1 << 16
 _BLOCK_CELLS = 1 << 17  # cells worked on at once: the temporaries stay in the cache
-_FEW_ROWS = 4096  # a smaller pool is its own sample
+_MANY_ROWS = 4096  # a smaller pool is its own sample
 _FINE_ROWS, _COARSE_ROWS = 64, 256  # rows in a bucket, where lookups are likely and elsewhere
 _MOST_EDGES = 8192
 
@@ -56,18 +57,18 @@ class Ranking:
         self._starts: list[int] = []
         self._ranks: dict[int, int] = {}
         self._bucket_of: dict[int, int] = {}
-        self._ordered: dict[int, list[int]] = {}
+        self._ordered: dict[int, Nodes] = {}
         self._removed: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._rows) - len(self._removed)
+        return self._starts[-1] - len(self._removed)
 
     def rank(self, node: int) -> int:
         """How many nodes lie below this one."""
         rank = self._ranks.get(node)
         if rank is None:
             bucket = self._bucket(node)
-            rank = self._starts[bucket] + self._in_order(bucket).index(node)
+            rank = self._starts[bucket] + self._position(self._in_order(bucket), node)
             self._ranks[node] = rank
         return self._closed_up(rank)
 
@@ -86,7 +87,7 @@ class Ranking:
         if removed:
             rank += bisect_right(range(len(removed)), rank, key=lambda i: removed[i] - i)
         bucket = bisect_right(self._starts, rank) - 1
-        node = self._in_order(bucket)[rank - self._starts[bucket]]
+        node = int(self._in_order(bucket)[rank - self._starts[bucket]])
         self._ranks[node] = rank
         return node
 
@@ -115,12 +116,18 @@ class Ranking:
             bucket = self._bucket_of[node] = bisect_right(self._edges, code) - 1
         return bucket
 
-    def _in_order(self, bucket: int) -> list[int]:
+    def _position(self, nodes: Nodes, node: int) -> int:
+        if len(nodes) > _MANY_ROWS:
+            return bisect_left(nodes, self.place(node), key=self.place)
+        return int((nodes == node).argmax())
+
+    def _in_order(self, bucket: int) -> Nodes:
         if bucket not in self._ordered:
             nodes = self._gather(bucket)
             if len(nodes) > 1:
+                nodes.sort()
                 nodes = nodes[_order(*_scores(self._proba, nodes, self._class), nodes)]
-            self._ordered[bucket] = nodes.tolist()
+            self._ordered[bucket] = nodes.astype(np.uint32)
         return self._ordered[bucket]
 
     def _gather(self, bucket: int) -> NDArray[np.intp]:
@@ -144,7 +151,9 @@ class Ranking:
         self._starts = self._firsts.sum(axis=1, dtype=np.int64).tolist()
 
 
-def build_rankings(proba: Floats, wanted: dict[int, list[int]]) -> dict[int, Ranking]:
+def build_rankings(
+    proba: Floats, wanted: dict[int, list[int]], without: Sequence[int] = ()
+) -> dict[int, Ranking]:
     """The lines of some classes.
 
     The shards are worked on in parallel, on as many cores as the machine has or as the
@@ -156,6 +165,9 @@ def build_rankings(proba: Floats, wanted: dict[int, list[int]]) -> dict[int, Ran
         For each class the nodes whose ranks will be asked first, in the line's order: the ends of
         the gaps. Among them, and most of all between the first and the last, lookups are fast.
 
+    without
+        Nodes that are not on the lines, ascending.
+
     Examples
     --------
     >>> proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
@@ -163,16 +175,21 @@ def build_rankings(proba: Floats, wanted: dict[int, list[int]]) -> dict[int, Ran
     >>> [line.node(rank) for rank in range(3)]
     [1, 2, 0]
     """
-    every = max(len(proba) >> 16, 16 if len(proba) > _FEW_ROWS else 1)
-    sample, classes = proba[::every], list(wanted)
+    every = max(len(proba) >> 16, 16 if len(proba) > _MANY_ROWS else 1)
+    sample, classes = _sample(proba, every), list(wanted)
     codes = Codes(sample, classes)
     lines = []
     for target, of_sample in zip(classes, codes.many(sample)):
         of_wanted = [codes.one(proba[node].tolist(), target) for node in wanted[target]]
         lines.append(Ranking(proba, target, codes, _edges(of_sample, of_wanted, every)))
 
+    absent = np.array(without, dtype=np.intp)
+
     def sort_shard(bounds: tuple[int, int]) -> None:
         packed = _packed(proba, codes, *bounds)
+        first, last = absent.searchsorted(bounds)
+        if first < last:
+            packed = np.delete(packed, absent[first:last] - bounds[0], axis=1)
         for line, keys in zip(lines, packed):
             line._fill(bounds[0], keys)
 
@@ -187,8 +204,16 @@ def build_rankings(proba: Floats, wanted: dict[int, list[int]]) -> dict[int, Ran
     return dict(zip(classes, lines))
 
 
+def _sample(proba: Floats, every: int) -> Floats:
+    """A row out of ``every`` so many, at random, so that no pattern in the pool meets the steps."""
+    starts = np.arange(0, len(proba) - every + 1, every)
+    sample: Floats = proba[starts + np.random.default_rng(0).integers(every, size=len(starts))]
+    return sample
+
+
 def _n_threads() -> int:
-    return int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(wanted) if wanted.isdecimal() and int(wanted) else os.cpu_count() or 1
 
 
 def _packed(proba: Floats, codes: Codes, start: int, stop: int) -> NDArray[np.uint32]:
@@ -228,18 +253,23 @@ def margins(proba: Floats, node: int, classes: Iterable[int]) -> list[float]:
 def line_up(
     proba: Floats, nodes: NDArray[np.intp], target: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The order of some nodes on one class's line, as `np.argsort` gives it, and their margins."""
+    """The order of ascending nodes on one class's line, like an argsort, and their margins."""
     p, top = _scores(proba, nodes, target)
     order = _order(p, top, nodes)
     return order, (p - top)[order]
 
 
 def _order(p: Floats, top: Floats, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The order on a line of nodes that ascend."""
     margin = p - top
-    order = margin.argsort()
+    order = margin.argsort(kind="stable")
     ascending = margin[order]
-    if (ascending[1:] == ascending[:-1]).any():
-        order = np.lexsort((nodes, top, _difference(p, top)[1], margin))
+    tied = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if len(tied):
+        lost = _difference(p, top)[1]
+        finer = np.stack([lost, top])[:, order]
+        if (finer[:, tied] != finer[:, tied + 1]).any():
+            order = np.lexsort((nodes, top, lost, margin))
     return order
 
 
@@ -247,8 +277,12 @@ def _scores(
     proba: Floats, nodes: NDArray[np.intp], target: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """p_k and max p of some nodes, in double precision."""
-    block = proba[nodes].T.astype(np.float64, order="C")
-    return block[target], block.max(axis=0)
+    p, top = np.empty((2, len(nodes)))
+    for start, stop in row_blocks(len(nodes), _MANY_ROWS):
+        block = np.ascontiguousarray(proba[nodes[start:stop]].T)
+        p[start:stop] = block[target]
+        block.max(axis=0, out=top[start:stop])
+    return p, top
 
 
 def _difference(p: Number, top: Number) -> tuple[Number, Number]:

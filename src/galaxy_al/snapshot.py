@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Set
+from copy import copy
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 UNLABELED = -1
 
-# A row of probabilities may be off by this much: enough for half precision and for
-# tables that were rounded to three digits, too little for raw scores or logits.
+# A row of probabilities may be off by this much: enough for half precision and for tables
+# that were rounded to four digits, too little for raw scores or logits.
 SUM_TOLERANCE = 1e-3
 
 _ROWS_AT_ONCE = 1 << 16
@@ -20,10 +21,11 @@ _ROWS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, init=False, eq=False)
 class Snapshot:
-    """The pool as the model sees it and the labels known so far; frozen, validated once.
+    """The pool as the model sees it and the labels known so far, validated once.
 
     No array is copied that is already an array of the right kind: float32 and float64 tables
-    of any memory order, and read-only memory maps, are used where they lie.
+    of any memory order, and read-only memory maps, are used where they lie. The snapshot cannot
+    be written; whoever changes an array that was passed in changes what strategies see.
 
     Parameters
     ----------
@@ -64,11 +66,11 @@ class Snapshot:
         embeddings: ArrayLike | None = None,
         head: tuple[ArrayLike, ArrayLike] | None = None,
         other: int | None = None,
-        skipped: ArrayLike = (),
+        skipped: ArrayLike | Set[int] = (),
     ) -> None:
         table = _checked_proba(proba)
         size, n_classes = table.shape
-        fields = {
+        checked = {
             "proba": table,
             "labels": _checked_labels(labels, size, n_classes),
             "embeddings": _checked_embeddings(embeddings, size),
@@ -76,8 +78,11 @@ class Snapshot:
             "other": _checked_other(other, n_classes),
             "skipped": _checked_indices(skipped, size),
         }
-        for name, value in fields.items():
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
+        both = self.skipped[self.labels[self.skipped] != UNLABELED]
+        if len(both):
+            raise ValueError(f"Example {both[0]} is skipped and has a label: it can only be one.")
 
     @property
     def size(self) -> int:
@@ -108,7 +113,19 @@ class Snapshot:
         table = np.full(self.size, UNLABELED, dtype=np.int64)
         if labels:
             table[list(labels)] = list(labels.values())
-        return replace(self, labels=table, skipped=np.array(sorted(skipped), dtype=np.intp))
+        later = copy(self)
+        object.__setattr__(later, "labels", _frozen(table))
+        object.__setattr__(later, "skipped", _frozen(np.array(sorted(skipped), dtype=np.intp)))
+        return later
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays come writable out of a pickle: make the snapshot anew.
+        return Snapshot, tuple(getattr(self, field.name) for field in fields(self))
+
+    def __copy__(self) -> Snapshot:
+        twin = object.__new__(Snapshot)
+        twin.__dict__.update(self.__dict__)
+        return twin
 
 
 def row_blocks(size: int, rows: int) -> Iterator[tuple[int, int]]:
@@ -123,8 +140,16 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def _unmasked(values: ArrayLike, name: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array: say what the masked ones are.")
+    return np.asarray(values)
+
+
 def _checked_proba(proba: ArrayLike) -> NDArray[np.floating[Any]]:
-    table = np.asarray(proba)
+    table = _unmasked(proba, "proba")
+    if table.dtype.kind not in "fiu":
+        raise ValueError(f"proba must be a table of numbers, got {table.dtype}.")
     if table.dtype not in (np.float32, np.float64):
         table = table.astype(np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
@@ -135,12 +160,14 @@ def _checked_proba(proba: ArrayLike) -> NDArray[np.floating[Any]]:
     for start, stop in row_blocks(table.shape[0], _ROWS_AT_ONCE):
         rows = table[start:stop]
         # A NaN or an infinity in a row ends up in its sum, and no comparison with it holds.
-        sums_to_one = np.abs(rows @ ones - 1) <= SUM_TOLERANCE
+        with np.errstate(invalid="ignore"):
+            sums = rows @ ones
+            sums_to_one = np.abs(sums - 1) <= SUM_TOLERANCE
         if not (sums_to_one.all() and rows.min() >= 0):
             bad = int(np.flatnonzero(~sums_to_one | (rows < 0).any(axis=1))[0])
             raise ValueError(
                 f"proba must hold probabilities, each row at least 0 and summing to 1; "
-                f"row {start + bad} is {_shown(rows[bad])}, summing to {rows[bad].sum():.6g}."
+                f"row {start + bad} is {_shown(rows[bad])}, summing to {sums[bad]:.6g}."
             )
     return _frozen(table)
 
@@ -154,7 +181,7 @@ def _checked_labels(
 ) -> NDArray[np.integer[Any]]:
     if labels is None:
         return _frozen(np.full(size, UNLABELED, dtype=np.int64))
-    array = np.asarray(labels)
+    array = _unmasked(labels, "labels")
     if array.shape != (size,):
         raise ValueError(f"labels must have shape ({size},) like proba, got {array.shape}.")
     if array.dtype.kind not in "iu":
@@ -201,17 +228,19 @@ def _checked_head(
 def _checked_other(other: int | None, n_classes: int) -> int:
     if other is None:
         return n_classes - 1
-    if not 0 <= other < n_classes:
-        raise ValueError(f"other must be a class 0 to {n_classes - 1}, got {other}.")
+    if not (isinstance(other, (int, np.integer)) and 0 <= other < n_classes):
+        raise ValueError(f"other must be a class 0 to {n_classes - 1}, got {other!r}.")
     return int(other)
 
 
-def _checked_indices(indices: ArrayLike, size: int) -> NDArray[np.integer[Any]]:
-    array = np.asarray(indices)
+def _checked_indices(indices: ArrayLike | Set[int], size: int) -> NDArray[np.integer[Any]]:
+    array = np.asarray(sorted(indices) if isinstance(indices, Set) else indices)
     if array.size == 0:
         array = array.astype(np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(f"skipped must be a list of indices, got {array.dtype} {array.shape}.")
     if array.size and not (array.min() >= 0 and array.max() < size):
-        raise ValueError(f"skipped must hold indices 0 to {size - 1}.")
+        raise ValueError(
+            f"skipped must hold indices 0 to {size - 1}, got {array.min()} to {array.max()}."
+        )
     return _frozen(array)

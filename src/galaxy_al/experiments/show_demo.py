@@ -47,7 +47,7 @@ def show_demo(output: Path) -> None:
     console.print(
         f"\nThe picture is in [bold]{output}[/bold].\n"
         "Next: run it on your own data in ten lines of Python (see the README), or see what else "
-        "there is with [bold]galaxy-al strategies[/bold]."
+        "there is with [bold]galaxy-al strategies[/bold] (in [bold].venv/bin[/bold] after make)."
     )
 
 

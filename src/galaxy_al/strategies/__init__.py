@@ -10,7 +10,14 @@ from galaxy_al.strategies.random import Random
 
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy
-    for strategy in (Galaxy, Random, Confidence, Margin, Entropy, MostLikelyPositive)
+    for strategy in (
+        Galaxy,
+        Random,
+        Confidence,
+        Margin,
+        Entropy,
+        MostLikelyPositive,
+    )
 }
 
 __all__ = ["STRATEGIES", "Session", "Strategy", "make_strategy"]

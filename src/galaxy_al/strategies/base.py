@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import PoolExhausted
+from galaxy_al.errors import GalaxyError, PoolExhausted
 from galaxy_al.snapshot import Snapshot
 
 
@@ -47,17 +46,22 @@ class Strategy:
 
 
 class Session(ABC):
-    """One conversation about a snapshot: ask, tell, release, skip, withdraw.
+    """One conversation about a snapshot: ask, tell, release, skip, withdraw, hold.
 
     Indices always mean the pool. Several questions may be in flight at once.
     """
 
-    def __init__(self, snapshot: Snapshot, rng: np.random.Generator) -> None:
+    def __init__(self, snapshot: Snapshot, rng: np.random.Generator, budget: int) -> None:
+        if not isinstance(rng, np.random.Generator):
+            raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}.")
+        if budget < 1:
+            raise ValueError(f"budget must be at least 1, got {budget}.")
         self.snapshot = snapshot
         self._rng = rng
+        self._budget = budget
         known = snapshot.labeled()
         self._labels: dict[int, int] = dict(zip(known.tolist(), snapshot.labels[known].tolist()))
-        self._skipped: set[int] = set(snapshot.skipped.tolist()) - self._labels.keys()
+        self._skipped: set[int] = set(snapshot.skipped.tolist())
         self._pending: dict[int, None] = {}
 
     @property
@@ -90,7 +94,7 @@ class Session(ABC):
     def tell(self, index: int, label: int) -> None:
         """The label of an example, asked or not; telling again replaces it."""
         index = self._checked(index)
-        if not (isinstance(label, (int, np.integer)) and 0 <= label < self.snapshot.n_classes):
+        if not (_is_whole(label) and 0 <= label < self.snapshot.n_classes):
             raise ValueError(
                 f"A label must be a class 0 to {self.snapshot.n_classes - 1}, got {label!r}."
             )
@@ -105,6 +109,15 @@ class Session(ABC):
         if index not in self._pending:
             raise ValueError(f"Example {index} is not waiting for an answer, so none to give back.")
         del self._pending[index]
+        self._changed(index)
+        self._given_back(index)
+
+    def hold(self, index: int) -> None:
+        """Count an example as asked: somebody is answering it, though this session did not ask."""
+        index = self._checked(index)
+        if not self._is_free(index):
+            raise ValueError(f"Example {index} is already labelled, skipped or being answered.")
+        self._pending[index] = None
         self._changed(index)
 
     def skip(self, index: int) -> None:
@@ -133,13 +146,17 @@ class Session(ABC):
 
     @abstractmethod
     def _changed(self, index: int) -> None:
-        """Notice that an example was labelled, freed or skipped."""
+        """Notice that an example was labelled, freed, skipped or held."""
+
+    @abstractmethod
+    def _given_back(self, index: int) -> None:
+        """Notice that an example was released: it was wanted and is still."""
 
     def _is_free(self, index: int) -> bool:
         return not (index in self._labels or index in self._skipped or index in self._pending)
 
     def _checked(self, index: int) -> int:
-        if not (isinstance(index, (int, np.integer)) and 0 <= index < self.snapshot.size):
+        if not (_is_whole(index) and 0 <= index < self.snapshot.size):
             raise ValueError(
                 f"An index must be a whole number 0 to {self.snapshot.size - 1}, got {index!r}."
             )
@@ -152,29 +169,38 @@ class RankedSession(Session):
     def __init__(
         self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator, budget: int
     ) -> None:
-        if budget < 1:
-            raise ValueError(f"budget must be at least 1, got {budget}.")
-        super().__init__(snapshot, rng)
+        super().__init__(snapshot, rng, budget)
         self._strategy = strategy
-        self._budget = budget
         self._queue: deque[int] = deque()
 
     def _pick(self) -> int:
-        while True:
-            while self._queue:
-                index = self._queue.popleft()
-                if self._is_free(index):
-                    return index
-            self._queue.extend(self._ranked())
+        index = self._next_in_queue()
+        if index is None:
+            now = self.snapshot.updated(self._labels, self._skipped | self._pending.keys())
+            self._queue.extend(self._strategy.rank(now, self._budget, self._rng).tolist())
+            index = self._next_in_queue()
+        if index is None:
+            raise GalaxyError(
+                f"{type(self._strategy).__name__}.rank gave no example that can be asked."
+            )
+        return index
 
-    def _ranked(self) -> Sequence[int]:
-        now = self.snapshot.updated(self._labels, self._skipped | self._pending.keys())
-        ranked: list[int] = self._strategy.rank(now, self._budget, self._rng).tolist()
-        return ranked
+    def _next_in_queue(self) -> int | None:
+        while self._queue:
+            index = self._queue.popleft()
+            if self._is_free(index):
+                return index
+        return None
 
     def _changed(self, index: int) -> None:
-        if self._is_free(index):
-            self._queue.appendleft(index)
+        """What is free again is found by the next ranking."""
+
+    def _given_back(self, index: int) -> None:
+        self._queue.appendleft(index)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def lowest(

@@ -52,7 +52,9 @@ class Galaxy(Strategy):
         if across not in ("shortest", "rotate"):
             raise ValueError(f"Unknown across {across!r}. Choose from: rotate, shortest.")
         self.across: Across = across
-        self.explore = explore if explore is not None else Random()
+        if not isinstance(explore, Strategy | None):
+            raise ValueError(f"explore must be a strategy, got {explore!r}.")
+        self.explore = explore or Random()
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
         """Begin to ask; the budget matters only to the fallback ``explore``."""
@@ -69,16 +71,16 @@ class GalaxySession(Session):
     def __init__(
         self, strategy: Galaxy, snapshot: Snapshot, rng: np.random.Generator, budget: int
     ) -> None:
-        super().__init__(snapshot, rng)
+        super().__init__(snapshot, rng, budget)
         self._strategy = strategy
-        self._budget = budget
         # With two classes the second line is the first one's mirror image.
         self._classes = range(snapshot.n_classes if snapshot.n_classes > 2 else 1)
         self._turn = int(rng.integers(len(self._classes)))
         self._orders = dict.fromkeys(self._classes, 1)
         self._standing = dict(self._labels)  # the labels the lines have, with stand-ins
         self._off_line = set(self._skipped)
-        self._assumed: set[int] = set()
+        self._built_without: set[int] = set()
+        self._not_assumed: set[int] = set()
         self._counts = Counter(self._standing.values())
         self._rankings: dict[int, Ranking] = {}
         self._graphs: dict[int, LinearGraph] = {}
@@ -89,8 +91,11 @@ class GalaxySession(Session):
         self._assume_answers()
         target = self._shortest() if self._strategy.across == "shortest" else self._in_turn()
         if target is None:
-            return self._explore()
-        return self._graphs[target].midpoint(self._orders[target])
+            index = self._explore()
+        else:
+            index = self._graphs[target].midpoint(self._orders[target])
+        self._not_assumed.add(index)
+        return index
 
     def _shortest(self) -> int | None:
         """The class with the shortest path, all at the same order; ties evenly by chance."""
@@ -136,17 +141,23 @@ class GalaxySession(Session):
         return self._explorer._pick()
 
     def _assume_answers(self) -> None:
-        for index in self._pending.keys() - self._assumed:
-            self._assumed.add(index)
+        for index in self._not_assumed:
             self._stand(index, int(self.snapshot.proba[index].argmax()))
+        self._not_assumed.clear()
 
     def _changed(self, index: int) -> None:
-        self._assumed.discard(index)
+        self._not_assumed.discard(index)
+        if index in self._pending:
+            self._not_assumed.add(index)
         if (index in self._skipped) != (index in self._off_line):
             self._move_off_or_onto_lines(index)
         self._stand(index, self._labels.get(index))
         if self._explorer is not None:
             self._explorer._changed(index)
+
+    def _given_back(self, index: int) -> None:
+        if self._explorer is not None:
+            self._explorer._given_back(index)
 
     def _stand(self, index: int, label: int | None) -> None:
         """Give an example this label, or none, on every line."""
@@ -169,12 +180,17 @@ class GalaxySession(Session):
             self._open_graphs()
 
     def _move_off_or_onto_lines(self, index: int) -> None:
+        if index in self._built_without:
+            self._off_line.remove(index)
+            self._built_without.clear()
+            self._rankings.clear()
+            self._graphs.clear()
+            self._open_graphs()
+            return
         leaves = index in self._skipped
         if leaves:
             self._stand(index, None)
-            self._off_line.add(index)
-        else:
-            self._off_line.remove(index)
+        self._off_line ^= {index}
         here = margins(self.snapshot.proba, index, self._graphs)
         for (target, graph), margin in zip(self._graphs.items(), here):
             if leaves:
@@ -189,8 +205,8 @@ class GalaxySession(Session):
         new = [k for k in self._classes if k not in self._graphs and 0 < self._counts[k] < total]
         if not new:
             return
-        proba, known = self.snapshot.proba, np.array(list(self._standing))
-        labels = np.array(list(self._standing.values()))
+        proba, known = self.snapshot.proba, np.array(sorted(self._standing))
+        labels = np.array([self._standing[i] for i in known.tolist()])
         lines, ends = {}, {}
         for target in new:
             order, ascending = line_up(proba, known, target)
@@ -198,8 +214,7 @@ class GalaxySession(Session):
             before = np.flatnonzero(np.diff(positive))
             ends[target] = nodes[np.union1d(before, before + 1)].tolist()
             lines[target] = (nodes.tolist(), ascending.tolist(), positive.tolist())
-        for target, ranking in build_rankings(proba, ends).items():
-            for index in self._off_line:
-                ranking.remove(index)
+        self._built_without |= self._off_line
+        for target, ranking in build_rankings(proba, ends, sorted(self._off_line)).items():
             self._rankings[target] = ranking
             self._graphs[target] = LinearGraph(ranking, *lines[target], self._rng)
