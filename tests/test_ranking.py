@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al.codes import Codes
-from galaxy_al.ranking import SHARD, build_rankings, line_up, margins
+from galaxy_al.ranking import build_rankings, line_up, margins
 from naive_galaxy import ranking
 from test_galaxy import tables
 
+SHARD = 1 << 16
 
+
+@pytest.mark.usefixtures("bucket_sizes")
 @settings(max_examples=300)
 @given(tables(max_size=40), st.data())
 def test_ranks_and_nodes_are_those_of_the_sorted_pool(proba, data):
@@ -42,6 +45,7 @@ def test_places_compare_like_the_line(proba):
         assert ascending.tolist() == [line.place(i)[0] for i in expected]
 
 
+@pytest.mark.usefixtures("bucket_sizes")
 @settings(max_examples=200)
 @given(tables(max_size=20), st.data())
 def test_removed_nodes_do_not_count_and_come_back(proba, data):
@@ -52,6 +56,9 @@ def test_removed_nodes_do_not_count_and_come_back(proba, data):
         gone ^= {node}
         left = [i for i in expected if i not in gone]
         assert len(line) == len(left)
+        for rank, i in enumerate(left):
+            low, high = line.bounds(i)
+            assert low <= rank <= high
         assert [line.rank(i) for i in left] == list(range(len(left)))
         assert [line.node(rank) for rank in range(len(left))] == left
 

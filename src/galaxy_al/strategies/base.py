@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, PoolExhausted
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.snapshot import Snapshot, row_blocks
+
+_ROWS_AT_ONCE = 1 << 14
 
 
 class Strategy:
@@ -204,11 +207,18 @@ def _is_whole(value: object) -> bool:
 
 
 def lowest(
-    scores: NDArray[np.floating[Any]], candidates: NDArray[np.intp], budget: int
+    snapshot: Snapshot, budget: int, score: Callable[[NDArray[np.floating[Any]]], NDArray[Any]]
 ) -> NDArray[np.intp]:
-    """The ``budget`` candidates of lowest score, ties by index (candidates ascend)."""
+    """The ``budget`` askable indices of lowest score, ties by index.
+
+    ``score`` turns rows of the table into one number each; it sees some thousands at once.
+    """
+    candidates = snapshot.askable()
+    blocks = row_blocks(len(candidates), _ROWS_AT_ONCE)
+    scores = np.concatenate(
+        [np.empty(0), *(score(snapshot.proba[candidates[low:high]]) for low, high in blocks)]
+    )
     if budget < len(scores):
-        bar = np.partition(scores, budget - 1)[budget - 1]
-        within = np.flatnonzero(scores <= bar)
+        within = np.flatnonzero(scores <= np.partition(scores, budget - 1)[budget - 1])
         scores, candidates = scores[within], candidates[within]
     return candidates[np.argsort(scores, kind="stable")[:budget]]

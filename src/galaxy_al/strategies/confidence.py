@@ -24,5 +24,4 @@ class Confidence(Strategy):
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the smallest max p, ties by index."""
-        candidates = snapshot.askable()
-        return lowest(snapshot.proba[candidates].max(axis=1), candidates, budget)
+        return lowest(snapshot, budget, lambda rows: rows.max(axis=1))

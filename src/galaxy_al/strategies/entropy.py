@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,8 +26,10 @@ class Entropy(Strategy):
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the largest entropy, ties by index."""
-        candidates = snapshot.askable()
-        proba = snapshot.proba[candidates]
-        # 0 log 0 is 0: the logarithm of 1 stands in for that of 0.
-        negative_entropy = (proba * np.log(np.where(proba > 0, proba, 1))).sum(axis=1)
-        return lowest(negative_entropy, candidates, budget)
+        return lowest(snapshot, budget, _negative_entropy)
+
+
+def _negative_entropy(rows: NDArray[Any]) -> NDArray[Any]:
+    # 0 log 0 is 0: the logarithm of 1 stands in for that of 0.
+    sums: NDArray[Any] = (rows * np.log(np.where(rows > 0, rows, 1))).sum(axis=1)
+    return sums

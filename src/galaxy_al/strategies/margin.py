@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,10 @@ class Margin(Strategy):
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the smallest margin, ties by index."""
-        candidates = snapshot.askable()
-        second, first = np.partition(snapshot.proba[candidates], (-2, -1), axis=1)[:, -2:].T
-        return lowest(first - second, candidates, budget)
+        return lowest(snapshot, budget, _lead)
+
+
+def _lead(rows: NDArray[Any]) -> NDArray[Any]:
+    second, first = np.partition(rows, (-2, -1), axis=1)[:, -2:].T
+    lead: NDArray[Any] = first - second
+    return lead

@@ -24,6 +24,5 @@ class MostLikelyPositive(Strategy):
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the largest rare probability, ties by index."""
-        candidates = snapshot.askable()
-        rare = np.delete(snapshot.proba[candidates], snapshot.other, axis=1)
-        return lowest(-rare.max(axis=1), candidates, budget)
+        rare = [k for k in range(snapshot.n_classes) if k != snapshot.other]
+        return lowest(snapshot, budget, lambda rows: -rows[:, rare].max(axis=1))
