@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al.linear_graph import LinearGraph
-from galaxy_al.ranking import build_rankings, line_up, margins
+from galaxy_al.ranking import build_rankings, line_keys, line_up
 from naive_galaxy import midpoints
 
 CLASS = 0
@@ -33,26 +33,26 @@ class Line:
         self.labels = dict(labels)
         self.removed = set()
 
-    def margin(self, node):
-        return margins(self.proba, node, [CLASS])[0]
+    def key(self, node):
+        return line_keys(self.proba, node, [CLASS])[0]
 
     def mark(self, node, label):
         if node in self.removed:
             self.removed.remove(node)
             self.ranking.restore(node)
         self.labels[node] = label
-        self.graph.mark(node, self.margin(node), label == CLASS)
+        self.graph.mark(node, self.key(node), label == CLASS)
 
     def unmark(self, node):
         del self.labels[node]
-        self.graph.unmark(node, self.margin(node))
+        self.graph.unmark(node, self.key(node))
 
     def remove(self, node):
         if node in self.labels:
             self.unmark(node)
         self.removed.add(node)
         self.ranking.remove(node)
-        self.graph.close_up(node, self.margin(node))
+        self.graph.close_up(node, self.key(node))
 
     def check(self):
         left = [i for i in range(len(self.proba)) if i not in self.removed]

@@ -41,8 +41,8 @@ class LinearGraph:
         The class's line.
     nodes
         The labelled nodes in the line's order.
-    margins
-        Their margins, rounded to double precision.
+    keys
+        Their keys on the line (`line_keys`).
     positive
         Whether they are of the class.
     rng
@@ -53,14 +53,14 @@ class LinearGraph:
         self,
         ranking: Ranking,
         nodes: list[int],
-        margins: list[float],
+        keys: list[float],
         positive: list[bool],
         rng: np.random.Generator,
     ) -> None:
         self._ranking = ranking
         self._rng = rng
         self._nodes = nodes
-        self._margins = margins
+        self._keys = keys
         self._positive = dict(zip(nodes, positive))
         self._gap_after: dict[int, _Gap] = {}  # by the left end
         self._gaps: list[_Gap] = []
@@ -69,14 +69,14 @@ class LinearGraph:
         for at in np.flatnonzero(np.diff(positive)).tolist():
             self._join(at)
 
-    def mark(self, node: int, margin: float, positive: bool) -> None:
+    def mark(self, node: int, key: float, positive: bool) -> None:
         """Label a node, or change its sign."""
-        at = self._place(node, margin)
+        at = self._place(node, key)
         known = self._positive.get(node)
         self._positive[node] = positive
         if known is None:
             self._nodes.insert(at, node)
-            self._margins.insert(at, margin)
+            self._keys.insert(at, key)
             if self._is_among(at, positive):
                 return
         if known != positive:
@@ -85,17 +85,17 @@ class LinearGraph:
         if known is (not positive):
             self._renew_sides(at, at)
 
-    def unmark(self, node: int, margin: float) -> None:
+    def unmark(self, node: int, key: float) -> None:
         """Withdraw a node's label."""
-        at = self._place(node, margin)
-        del self._nodes[at], self._margins[at], self._positive[node]
+        at = self._place(node, key)
+        del self._nodes[at], self._keys[at], self._positive[node]
         self._gap_after.pop(node, None)
         self._join(at - 1)
         self._renew_sides(at - 1, at)
 
-    def close_up(self, node: int, margin: float) -> None:
+    def close_up(self, node: int, key: float) -> None:
         """Notice that an unlabelled node was taken off the line."""
-        self._join(self._place(node, margin) - 1)
+        self._join(self._place(node, key) - 1)
 
     def first_order(self) -> int | None:
         """The lowest order at which there is a path, if any."""
@@ -158,11 +158,11 @@ class LinearGraph:
         ties = sorted(c for c in candidates if abs(2 * c - length) == nearest)
         return ties[0] if len(ties) == 1 else ties[int(self._rng.integers(len(ties)))]
 
-    def _place(self, node: int, margin: float) -> int:
+    def _place(self, node: int, key: float) -> int:
         """How many labelled nodes lie below a node."""
-        at = bisect_left(self._margins, margin)
-        if at < len(self._margins) and self._margins[at] == margin:
-            place, end = self._ranking.place(node), bisect_right(self._margins, margin, at)
+        at = bisect_left(self._keys, key)
+        if at < len(self._keys) and self._keys[at] == key:
+            place, end = self._ranking.place(node), bisect_right(self._keys, key, at)
             at = bisect_left(self._nodes, place, at, end, key=self._ranking.place)
         return at
 
@@ -263,7 +263,8 @@ class LinearGraph:
         return None
 
     def _labeled_below(self, node: int) -> int:
-        return self._place(node, self._ranking.place(node)[0])
+        key, _, top, _ = self._ranking.place(node)
+        return self._place(node, key or top)
 
     def _renew_sides(self, left: int, right: int) -> None:
         """Look outward from two labelled nodes for cuts that may have come into sight again."""

@@ -243,20 +243,23 @@ def _edges(sample: NDArray[np.uint32], wanted: list[int], every: int) -> NDArray
     return codes[distinct]
 
 
-def margins(proba: Floats, node: int, classes: Iterable[int]) -> list[float]:
-    """A node's margins p_k - max p on some classes' lines, rounded to double precision."""
+def line_keys(proba: Floats, node: int, classes: Iterable[int]) -> list[float]:
+    """A node's keys on some classes' lines: the margin p_k - max p, or max p where that is 0.
+
+    Keys grow along the line, and few nodes have the same: those that do are told apart by place.
+    """
     row: list[float] = proba[node].tolist()
     top = max(row)
-    return [row[k] - top for k in classes]
+    return [row[k] - top or top for k in classes]
 
 
 def line_up(
     proba: Floats, nodes: NDArray[np.intp], target: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The order of ascending nodes on one class's line, like an argsort, and their margins."""
+    """The order of ascending nodes on one class's line, like an argsort, and their keys."""
     p, top = _scores(proba, nodes, target)
     order = _order(p, top, nodes)
-    return order, (p - top)[order]
+    return order, np.where(p < top, p - top, top)[order]
 
 
 def _order(p: Floats, top: Floats, nodes: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from galaxy_al.linear_graph import LinearGraph
-from galaxy_al.ranking import Ranking, build_rankings, line_up, margins
+from galaxy_al.ranking import Ranking, build_rankings, line_keys, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Session, Strategy
 from galaxy_al.strategies.random import Random
@@ -170,12 +170,12 @@ class GalaxySession(Session):
             self._counts[before] -= 1
         if label is not None:
             self._counts[label] += 1
-        here = margins(self.snapshot.proba, index, self._graphs)
-        for (target, graph), margin in zip(self._graphs.items(), here):
+        here = line_keys(self.snapshot.proba, index, self._graphs)
+        for (target, graph), key in zip(self._graphs.items(), here):
             if label is None:
-                graph.unmark(index, margin)
+                graph.unmark(index, key)
             else:
-                graph.mark(index, margin, label == target)
+                graph.mark(index, key, label == target)
         if label is not None:
             self._open_graphs()
 
@@ -191,11 +191,11 @@ class GalaxySession(Session):
         if leaves:
             self._stand(index, None)
         self._off_line ^= {index}
-        here = margins(self.snapshot.proba, index, self._graphs)
-        for (target, graph), margin in zip(self._graphs.items(), here):
+        here = line_keys(self.snapshot.proba, index, self._graphs)
+        for (target, graph), key in zip(self._graphs.items(), here):
             if leaves:
                 self._rankings[target].remove(index)
-                graph.close_up(index, margin)
+                graph.close_up(index, key)
             else:
                 self._rankings[target].restore(index)
 
