@@ -83,11 +83,12 @@ def naive(table, truth, labels, queries=2):
     """The seconds the tests' reference would take for the same work, from a few queries."""
     from naive_galaxy import NaiveGalaxy
 
+    def rank(table, k):  # sorting by exact fractions would only flatter us
+        top = table.max(axis=1)
+        return np.lexsort((top, table[:, k] - top)).tolist()
+
     begin = time.perf_counter()
-    paper = NaiveGalaxy.__new__(NaiveGalaxy)
-    paper.classes, paper.order = list(range(table.shape[1])), 1
-    top = table.max(axis=1)
-    paper.lines = {k: np.lexsort((top, table[:, k] - top)).tolist() for k in paper.classes}
+    paper = NaiveGalaxy(table, rank=rank)
     built = time.perf_counter()
     told = {int(i): int(labels[i]) for i in np.flatnonzero(labels != UNLABELED)}
     for _ in range(queries):

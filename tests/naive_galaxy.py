@@ -73,10 +73,10 @@ def midpoints(line, order, labels, k):
 class NaiveGalaxy:
     """The state of Algorithm 4's inner loop, and which queries it allows."""
 
-    def __init__(self, proba, classes=None):
+    def __init__(self, proba, classes=None, rank=ranking):
         n_classes = np.shape(proba)[1]
         self.classes = list(range(n_classes)) if classes is None else classes
-        self.lines = {k: ranking(proba, k) for k in self.classes}
+        self.lines = {k: rank(proba, k) for k in self.classes}
         self.order = 1
 
     def allowed(self, labels, skipped=frozenset()):
