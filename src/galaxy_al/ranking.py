@@ -22,10 +22,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.codes import N_CODES, Codes, Scratch
+from galaxy_al.codes import N_CODES, Codes, Floats, Scratch
 from galaxy_al.snapshot import row_blocks
 
-Floats = NDArray[np.floating[Any]]
 Nodes = NDArray[np.integer[Any]]
 Number = TypeVar("Number", float, Floats)
 
@@ -34,7 +33,7 @@ Place = tuple[float, float, float, int]
 
 SHARD = 1 << 16
 _BLOCK_CELLS = 1 << 17  # cells worked on at once: the temporaries stay in the cache
-_MANY_ROWS = 4096  # a smaller pool is its own sample
+_MANY_ROWS = 4096  # fewer are all sampled, looked through one by one, scored at once
 _FINE_ROWS, _COARSE_ROWS = 64, 256  # rows in a bucket, where lookups are likely and elsewhere
 _MOST_EDGES = 8192
 
@@ -154,7 +153,7 @@ class Ranking:
 def build_rankings(
     proba: Floats, wanted: dict[int, list[int]], without: Sequence[int] = ()
 ) -> dict[int, Ranking]:
-    """The lines of some classes.
+    """The lines of some classes, each cut into buckets that are put in order when looked into.
 
     The shards are worked on in parallel, on as many cores as the machine has or as the
     environment variable ``OMP_NUM_THREADS`` says.
@@ -163,8 +162,7 @@ def build_rankings(
     ----------
     wanted
         For each class the nodes whose ranks will be asked first, in the line's order: the ends of
-        the gaps. Among them, and most of all between the first and the last, lookups are fast.
-
+        the gaps. Lookups of these, and between the first and the last, are the fastest.
     without
         Nodes that are not on the lines, ascending.
 
@@ -182,7 +180,6 @@ def build_rankings(
     for target, of_sample in zip(classes, codes.many(sample)):
         of_wanted = [codes.one(proba[node].tolist(), target) for node in wanted[target]]
         lines.append(Ranking(proba, target, codes, _edges(of_sample, of_wanted, every)))
-
     absent = np.array(without, dtype=np.intp)
 
     def sort_shard(bounds: tuple[int, int]) -> None:
@@ -197,7 +194,9 @@ def build_rankings(
     if len(shards) == 1:
         sort_shard(shards[0])
     else:
-        with ThreadPoolExecutor(_n_threads()) as threads:
+        # Each thread holds a shard's integers: all together at most a quarter of the table.
+        most = max(proba.nbytes // (4 * SHARD * 4 * len(classes)), 2)
+        with ThreadPoolExecutor(min(_n_threads(), most)) as threads:
             list(threads.map(sort_shard, shards))
     for line in lines:
         line._finish()
