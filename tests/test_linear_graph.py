@@ -60,6 +60,7 @@ class Line:
         for order in range(1, len(left) + 1):
             length, middle = midpoints(left, order, self.labels, CLASS)
             expected = math.inf if length is None else length
+            assert self.graph.least_length(order) <= max(expected, 2)
             for most in (2, 3, math.inf):
                 found = self.graph.length(order, most)
                 assert found == expected or most < found <= expected

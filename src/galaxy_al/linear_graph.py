@@ -104,8 +104,10 @@ class LinearGraph:
         side = self._nearest_side()
         return side[0] if side else None
 
-    def likely_length(self, order: int) -> float:
-        """A guess at `length` that costs nothing."""
+    def least_length(self, order: int) -> float:
+        """A bound below `length` that costs nothing."""
+        if order > 1 and self._sides:
+            return 2
         return self._hops(self._gaps[0][0], order) if self._gaps else math.inf
 
     def length(self, order: int, most: float = math.inf) -> float:
@@ -186,7 +188,8 @@ class LinearGraph:
             return
         # At first only a bound: most gaps are never the shortest, and their ends never ranked.
         low, high = self._ranking.bounds(left), self._ranking.bounds(right)
-        self._add_gap(max(high[0] - low[1], 1), left, right, exact=False)
+        exact = low[0] == low[1] and high[0] == high[1] > low[0] + 1
+        self._add_gap(max(high[0] - low[1], 1), left, right, exact)
 
     def _add_gap(self, length: int, left: int, right: int, exact: bool) -> None:
         gap = (length, self._rng.random(), left, right, exact)

@@ -113,9 +113,11 @@ class GalaxySession(Session):
     def _shortest_at(self, order: int) -> tuple[float, list[int]]:
         """The length of the shortest path of all lines, and the classes that have one as short."""
         shortest, tied = math.inf, []
-        likely_first = sorted(self._graphs.items(), key=lambda item: item[1].likely_length(order))
-        for target, graph in likely_first:
-            length = graph.length(order, most=shortest)
+        bounds = sorted((graph.least_length(order), k) for k, graph in self._graphs.items())
+        for bound, target in bounds:
+            if bound > shortest:
+                break
+            length = self._graphs[target].length(order, most=shortest)
             if length < shortest:
                 shortest, tied = length, [target]
             elif length == shortest:
