@@ -23,7 +23,7 @@ class Line:
         share = np.linspace(0.01, 0.99, n)
         self.proba = np.stack([share, 1 - share], axis=1)
         known = np.array(sorted(labels), dtype=int)
-        order, ascending = line_up(self.proba, known, CLASS)
+        ((order, ascending),) = line_up(self.proba, known, [CLASS])
         nodes = known[order].tolist()
         self.ranking = build_rankings(self.proba, {CLASS: nodes[:1] or [0]})[CLASS]
         positive = [labels[node] == CLASS for node in nodes]

@@ -39,7 +39,7 @@ def test_places_compare_like_the_line(proba):
         expected = ranking(proba, k)
         line = build_rankings(proba, {k: [0]})[k]
         assert sorted(range(len(proba)), key=line.place) == expected
-        order, ascending = line_up(proba, np.arange(len(proba)), k)
+        ((order, ascending),) = line_up(proba, np.arange(len(proba)), [k])
         assert order.tolist() == expected
         assert ascending.tolist() == [line_keys(proba, i, [k])[0] for i in expected]
         assert ascending.tolist() == [line.place(i)[0] or line.place(i)[2] for i in expected]

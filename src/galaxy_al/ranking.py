@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -253,12 +253,15 @@ def line_keys(proba: Floats, node: int, classes: Iterable[int]) -> list[float]:
 
 
 def line_up(
-    proba: Floats, nodes: NDArray[np.intp], target: int
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The order of ascending nodes on one class's line, like an argsort, and their keys."""
-    p, top = _scores(proba, nodes, target)
-    order = _order(p, top, nodes)
-    return order, np.where(p < top, p - top, top)[order]
+    proba: Floats, nodes: NDArray[np.intp], classes: Iterable[int]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """For each class the order of ascending nodes on its line, like an argsort, and their keys."""
+    block = np.ascontiguousarray(proba[nodes].T)
+    top = block.max(axis=0).astype(np.float64)
+    for target in classes:
+        p = block[target].astype(np.float64)
+        order = _order(p, top, nodes)
+        yield order, np.where(p < top, p - top, top)[order]
 
 
 def _order(p: Floats, top: Floats, nodes: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -210,12 +210,11 @@ class GalaxySession(Session):
         proba, known = self.snapshot.proba, np.array(sorted(self._standing))
         labels = np.array([self._standing[i] for i in known.tolist()])
         lines, ends = {}, {}
-        for target in new:
-            order, ascending = line_up(proba, known, target)
+        for target, (order, keys) in zip(new, line_up(proba, known, new)):
             nodes, positive = known[order], labels[order] == target
-            before = np.flatnonzero(np.diff(positive))
+            before = np.flatnonzero(positive[1:] != positive[:-1])
             ends[target] = nodes[np.union1d(before, before + 1)].tolist()
-            lines[target] = (nodes.tolist(), ascending.tolist(), positive.tolist())
+            lines[target] = (nodes.tolist(), keys.tolist(), positive.tolist())
         self._built_without |= self._off_line
         for target, ranking in build_rankings(proba, ends, sorted(self._off_line)).items():
             self._rankings[target] = ranking
