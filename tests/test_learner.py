@@ -55,22 +55,25 @@ def test_a_small_pool_ends_the_run_early():
     assert simulate(embeddings, truth, batch_size=50, rounds=9)[-1].rare_found == 4
 
 
+def answered(learner, truth, n):
+    asked = []
+    for _ in range(n):
+        asked.append(learner.ask())
+        learner.tell(asked[-1], truth[asked[-1]])
+    return asked
+
+
 def test_a_learner_carries_labels_and_skips_over_a_refit():
     embeddings, truth = rare_blobs()
     learner = Learner(embeddings, 3, batch_size=10)
-    for _ in range(20):
-        index = learner.ask()
-        learner.tell(index, truth[index])
+    answered(learner, truth, 20)
     skipped, released = learner.ask(), learner.ask()
     learner.skip(skipped)
     learner.release(released)
     before = learner.labels
     learner.refit()
     assert learner.labels == before
-    asked = []
-    for _ in range(len(truth) - 21):
-        asked.append(learner.ask())
-        learner.tell(asked[-1], truth[asked[-1]])
+    asked = answered(learner, truth, len(truth) - 21)
     assert skipped not in asked
     assert released in asked
 
@@ -78,9 +81,7 @@ def test_a_learner_carries_labels_and_skips_over_a_refit():
 def test_questions_in_flight_survive_a_refit():
     embeddings, truth = rare_blobs()
     learner = Learner(embeddings, 3, batch_size=10)
-    for _ in range(20):
-        index = learner.ask()
-        learner.tell(index, truth[index])
+    answered(learner, truth, 20)
     waiting = [learner.ask(), learner.ask()]
     learner.refit()
     assert learner.pending == waiting

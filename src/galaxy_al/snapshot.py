@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -78,8 +77,7 @@ class Snapshot:
             "other": _checked_other(other, n_classes),
             "skipped": _checked_indices(skipped, size),
         }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(checked)
         both = self.skipped[self.labels[self.skipped] != UNLABELED]
         if len(both):
             raise ValueError(f"Example {both[0]} is skipped and has a label: it can only be one.")
@@ -113,19 +111,14 @@ class Snapshot:
         table = np.full(self.size, UNLABELED, dtype=np.int64)
         if labels:
             table[list(labels)] = list(labels.values())
-        later = copy(self)
-        object.__setattr__(later, "labels", _frozen(table))
-        object.__setattr__(later, "skipped", _frozen(np.array(sorted(skipped), dtype=np.intp)))
+        later = object.__new__(Snapshot)  # what is taken over was checked already
+        later.__dict__.update(self.__dict__, labels=_frozen(table))
+        later.__dict__["skipped"] = _frozen(np.array(sorted(skipped), dtype=np.intp))
         return later
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come writable out of a pickle: make the snapshot anew.
         return Snapshot, tuple(getattr(self, field.name) for field in fields(self))
-
-    def __copy__(self) -> Snapshot:
-        twin = object.__new__(Snapshot)
-        twin.__dict__.update(self.__dict__)
-        return twin
 
 
 def row_blocks(size: int, rows: int) -> Iterator[tuple[int, int]]:

@@ -110,7 +110,7 @@ class Session(ABC):
         """Give an example back unanswered: it may be asked again."""
         index = self._checked(index)
         if index not in self._pending:
-            raise ValueError(f"Example {index} is not waiting for an answer, so none to give back.")
+            raise ValueError(f"Example {index} is not waiting for an answer: nothing to give back.")
         del self._pending[index]
         self._changed(index)
         self._given_back(index)

@@ -183,11 +183,7 @@ class GalaxySession(Session):
 
     def _move_off_or_onto_lines(self, index: int) -> None:
         if index in self._built_without:
-            self._off_line.remove(index)
-            self._built_without.clear()
-            self._rankings.clear()
-            self._graphs.clear()
-            self._open_graphs()
+            self._build_lines_with(index)
             return
         leaves = index in self._skipped
         if leaves:
@@ -200,6 +196,14 @@ class GalaxySession(Session):
                 graph.close_up(index, key)
             else:
                 self._rankings[target].restore(index)
+
+    def _build_lines_with(self, index: int) -> None:
+        """Make all lines anew: some know nothing of this example, which was skipped before."""
+        self._off_line.remove(index)
+        self._built_without.clear()
+        self._rankings.clear()
+        self._graphs.clear()
+        self._open_graphs()
 
     def _open_graphs(self) -> None:
         """Line up the classes that have labels of both signs for the first time."""
