@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from galaxy_al import STRATEGIES, Learner, simulate
-from galaxy_al.models.heads import fit_proba, kernel_head
+from galaxy_al.models.heads import fit_head, kernel_head
 
 
 def rare_blobs(size=400, seed=0):
@@ -104,10 +104,10 @@ def test_a_head_of_ones_own():
 
 def test_classes_without_labels_get_nothing_and_one_class_alone_everything_alike():
     embeddings, _ = rare_blobs()
-    two = fit_proba(kernel_head(0), embeddings, {0: 0, 399: 2, 398: 2}, 3)
+    two = fit_head(kernel_head(0), embeddings, {0: 0, 399: 2, 398: 2}, 3).proba
     assert (two[:, 1] == 0).all()
     np.testing.assert_allclose(two.sum(axis=1), 1)
-    one = fit_proba(kernel_head(0), embeddings, {0: 2}, 3)
+    one = fit_head(kernel_head(0), embeddings, {0: 2}, 3).proba
     assert (one == 1 / 3).all()
 
 
@@ -152,3 +152,59 @@ def test_bad_input_is_refused():
     embeddings[7, 1] = np.nan
     with pytest.raises(ValueError, match="finite; row 7 is not"):
         Learner(embeddings, 3)
+
+
+@pytest.mark.parametrize("n_seen", [2, 3])
+def test_the_last_layer_and_its_inputs_give_the_scores_of_the_head(n_seen):
+    embeddings, truth = rare_blobs()
+    labels = {i: int(truth[i]) for i in range(0, 400, 3) if truth[i] > 2 - n_seen}
+    fitted = fit_head(kernel_head(0), embeddings, labels, 3)
+    weights, bias = fitted.last_layer
+    logits = fitted.embeddings @ weights.T + bias
+    proba = np.exp(logits - logits.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(proba, fitted.proba, atol=1e-9)
+
+
+def test_a_classifier_without_a_linear_last_layer_says_so_where_one_is_needed():
+    from sklearn.naive_bayes import GaussianNB
+
+    embeddings, truth = rare_blobs()
+    assert simulate(embeddings, truth, "badge", lambda seed: GaussianNB(), 50, 2)[-1].n_labels
+    with pytest.raises(ValueError, match="Strategy 'base' needs head"):
+        simulate(embeddings, truth, "base", lambda seed: GaussianNB(), batch_size=50, rounds=2)
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_first_batch_of_one_class_only_stops_no_strategy(strategy):
+    learner = Learner(rare_blobs(200)[0], 3, strategy=strategy, batch_size=5)
+    for _ in range(3):
+        for _ in range(5):
+            learner.tell(learner.ask(), 2)
+        learner.refit()
+    assert len(learner.labels) == 15
+
+
+def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves():
+    from galaxy_al.neighbor_graph import knn_graph
+    from galaxy_al.strategies.s2 import S2
+
+    embeddings, truth = rare_blobs(100)
+    strategy = S2()
+    simulate(embeddings, truth, strategy, batch_size=10, rounds=3)
+    np.testing.assert_array_equal(strategy.graph.toarray(), knn_graph(embeddings).toarray())
+
+
+def test_with_an_annotator_who_errs_the_truth_still_counts():
+    from galaxy_al.annotators import noisy_annotator
+
+    embeddings, truth = rare_blobs()
+    annotator = noisy_annotator(truth, 0.3, np.random.default_rng(0))
+    history = simulate(embeddings, truth, batch_size=50, rounds=2, annotator=annotator)
+    asked = [index for step in history for index in step.indices]
+    assert history[-1].rare_found == np.count_nonzero(truth[asked] != 2)
+    told = [annotator(index) for index in asked]
+    assert np.count_nonzero(np.array(told) != 2) != history[-1].rare_found
+    clean = simulate(embeddings, truth, batch_size=50, rounds=2)
+    assert clean[0].indices == history[0].indices
+    assert clean[1].indices != history[1].indices

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from galaxy_al.annotators import Annotator
 from galaxy_al.errors import PoolExhausted
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision
-from galaxy_al.models.heads import Head, fit_proba, kernel_head
+from galaxy_al.models.heads import Head, fit_head, kernel_head
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies import Session, Strategy, make_strategy
 from galaxy_al.strategies.random import Random
@@ -72,10 +73,14 @@ class Learner:
         self._make_head = _checked_head(head)
         self._seed = seed
         self._rng = np.random.default_rng(seed)
-        self.proba: NDArray[np.floating[Any]] = np.full(
-            (len(self.embeddings), n_classes), 1 / n_classes
-        )
+        self._fitted = fit_head(self._make_head(seed), self.embeddings, {}, n_classes)
+        self.strategy.prepare(Snapshot(self.proba, embeddings=self.embeddings), rng=self._rng)
         self._session = self._start(Random(), {}, set())
+
+    @property
+    def proba(self) -> NDArray[np.float64]:
+        """The class probabilities of the pool by the last training, N x K."""
+        return self._fitted.proba
 
     @property
     def labels(self) -> dict[int, int]:
@@ -114,14 +119,16 @@ class Learner:
         """
         before = self._session
         head = self._make_head(self._seed)
-        self.proba = fit_proba(head, self.embeddings, before.labels, self.n_classes)
+        self._fitted = fit_head(head, self.embeddings, before.labels, self.n_classes)
         self._session = self._start(self.strategy, before.labels, before.skipped)
         for index in before.pending:
             self._session.hold(index)
 
     def _start(self, strategy: Strategy, labels: dict[int, int], skipped: set[int]) -> Session:
-        snapshot = Snapshot(self.proba, embeddings=self.embeddings).updated(labels, skipped)
-        return strategy.start(snapshot, rng=self._rng, budget=self.batch_size)
+        fitted = self._fitted
+        snapshot = Snapshot(fitted.proba, None, fitted.embeddings, fitted.last_layer)
+        now = snapshot.updated(labels, skipped)
+        return strategy.start(now, rng=self._rng, budget=self.batch_size)
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class Round:
     average_precision
         Of the rare classes, their mean, over the whole pool.
     rare_found
-        Labels of rare classes so far.
+        Examples of rare classes labelled so far, whatever the annotator called them.
     indices
         The examples labelled in this round, in order.
     """
@@ -157,6 +164,7 @@ def simulate(
     batch_size: int = 100,
     rounds: int = 20,
     seed: int = 0,
+    annotator: Annotator | None = None,
 ) -> list[Round]:
     """Run active learning against known labels; fewer rounds if the pool ends.
 
@@ -164,6 +172,8 @@ def simulate(
     ----------
     truth
         N integers; the last class is the big one.
+    annotator
+        Who answers; by default somebody who knows the truth. `noisy_annotator` makes mistakes.
 
     Examples
     --------
@@ -190,7 +200,7 @@ def simulate(
     )
     history = []
     for _ in range(rounds):
-        indices = _answer_batch(learner, truth)
+        indices = _answer_batch(learner, annotator or (lambda index: int(truth[index])))
         if not indices:
             break
         learner.refit()
@@ -204,19 +214,19 @@ def _evaluated(learner: Learner, truth: NDArray[Any], indices: list[int]) -> Rou
         n_labels=len(learner.labels),
         balanced_accuracy=balanced_accuracy(truth, learner.proba.argmax(axis=1)),
         average_precision=rare_average_precision(truth, learner.proba, other),
-        rare_found=sum(label != other for label in learner.labels.values()),
+        rare_found=int(np.count_nonzero(truth[list(learner.labels)] != other)),
         indices=tuple(indices),
     )
 
 
-def _answer_batch(learner: Learner, truth: NDArray[Any]) -> list[int]:
+def _answer_batch(learner: Learner, annotator: Annotator) -> list[int]:
     indices: list[int] = []
     for _ in range(learner.batch_size):
         try:
             index = learner.ask()
         except PoolExhausted:
             break
-        learner.tell(index, int(truth[index]))
+        learner.tell(index, annotator(index))
         indices.append(index)
     return indices
 

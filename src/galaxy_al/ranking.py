@@ -196,7 +196,7 @@ def build_rankings(
     else:
         # Each thread holds a shard's integers: all together at most a quarter of the table.
         most = max(proba.nbytes // (4 * SHARD * 4 * len(classes)), 2)
-        with ThreadPoolExecutor(min(_n_threads(), most)) as threads:
+        with ThreadPoolExecutor(min(n_threads(), most)) as threads:
             list(threads.map(sort_shard, shards))
     for line in lines:
         line._finish()
@@ -210,7 +210,8 @@ def _sample(proba: Floats, every: int) -> Floats:
     return sample
 
 
-def _n_threads() -> int:
+def n_threads() -> int:
+    """How many threads to use: as ``OMP_NUM_THREADS`` says, or one for each core."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(wanted) if wanted.isdecimal() and int(wanted) else os.cpu_count() or 1
 

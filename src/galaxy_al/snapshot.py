@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,12 @@ class Snapshot:
             "skipped": _checked_indices(skipped, size),
         }
         self.__dict__.update(checked)
+        if self.head is not None and self.embeddings is not None:
+            width, expected = self.head[0].shape[1], self.embeddings.shape[1]
+            if width != expected:
+                raise ValueError(
+                    f"head must have weights for {expected} features like embeddings, got {width}."
+                )
         both = self.skipped[self.labels[self.skipped] != UNLABELED]
         if len(both):
             raise ValueError(f"Example {both[0]} is skipped and has a label: it can only be one.")
@@ -91,6 +98,31 @@ class Snapshot:
     def n_classes(self) -> int:
         """The number K of classes."""
         return int(self.proba.shape[1])
+
+    @cached_property
+    def required_embeddings(self) -> NDArray[np.floating[Any]]:
+        """The embeddings for those who need them: there, finite, in a precision to compute in.
+
+        That they are finite is looked at only here, since whoever needs them reads them anyway.
+        """
+        if self.embeddings is None:
+            raise ValueError("The snapshot has no embeddings: pass Snapshot(..., embeddings=h).")
+        for start, stop in row_blocks(self.size, _ROWS_AT_ONCE >> 4):
+            finite = np.isfinite(self.embeddings[start:stop]).all(axis=1)
+            if not finite.all():
+                bad = start + int(finite.argmin())
+                raise ValueError(f"embeddings must be finite; row {bad} is not.")
+        if self.embeddings.dtype in (np.float32, np.float64):
+            return self.embeddings
+        wider = np.float32 if self.embeddings.dtype.itemsize < 4 else np.float64
+        return _frozen(self.embeddings.astype(wider))
+
+    @property
+    def required_head(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
+        """The last layer, for those who cannot do without."""
+        if self.head is None:
+            raise ValueError("The snapshot has no head: pass Snapshot(..., head=(W, c)).")
+        return self.head
 
     def labeled(self) -> NDArray[np.intp]:
         """The indices whose label is known, ascending."""
@@ -215,6 +247,8 @@ def _checked_head(
             f"head must be (W, c) of shapes ({n_classes}, d) and ({n_classes},), "
             f"got {weights.shape} and {bias.shape}."
         )
+    if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+        raise ValueError("head must be finite.")
     return _frozen(weights), _frozen(bias)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+_LOGIT_WITHOUT_LABELS = -100.0  # of a class that has none: its probability is as good as 0
 
 
 class Head(Protocol):
@@ -34,19 +37,64 @@ def kernel_head(seed: int) -> Head:
     return head
 
 
-def fit_proba(
+@dataclass(frozen=True)
+class FittedHead:
+    """A trained head as strategies see it.
+
+    Parameters
+    ----------
+    proba
+        N x K scores of the pool.
+    embeddings
+        The inputs of the last layer.
+    last_layer
+        Its weights and biases, if it is linear with a softmax.
+    """
+
+    proba: NDArray[np.float64]
+    embeddings: NDArray[Any]
+    last_layer: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+
+
+def fit_head(
     head: Head, embeddings: NDArray[Any], labels: dict[int, int], n_classes: int
-) -> NDArray[np.float64]:
-    """Train a head on the labelled examples and score the whole pool, N x K.
+) -> FittedHead:
+    """Train a head on the labelled examples and score the whole pool.
 
     A class that has no label yet gets probability 0. While only one class has labels there is
     nothing to learn, and all classes are equally likely.
     """
-    proba = np.zeros((len(embeddings), n_classes))
     if len(set(labels.values())) < 2:
-        proba[:] = 1 / n_classes
-        return proba
+        proba = np.full((len(embeddings), n_classes), 1 / n_classes)
+        nothing = np.zeros((n_classes, embeddings.shape[1])), np.zeros(n_classes)
+        return FittedHead(proba, embeddings, nothing)
+    proba = np.zeros((len(embeddings), n_classes))
     indices = sorted(labels)
     head.fit(embeddings[indices], np.array([labels[i] for i in indices]))
-    proba[:, head.classes_] = head.predict_proba(embeddings)
-    return proba
+    features, final = _last_stage(head, embeddings)
+    proba[:, final.classes_] = final.predict_proba(features)
+    return FittedHead(proba, features, _last_layer(final, n_classes))
+
+
+def _last_stage(head: Head, embeddings: NDArray[Any]) -> tuple[NDArray[Any], Head]:
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(head, Pipeline) and len(head) > 1:
+        return head[:-1].transform(embeddings), head[-1]
+    return embeddings, head
+
+
+def _last_layer(
+    head: Head, n_classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    from sklearn.linear_model import LogisticRegression
+
+    if not isinstance(head, LogisticRegression):
+        return None
+    weights, bias = head.coef_, head.intercept_
+    if len(head.classes_) == 2:  # one row for two classes: the difference of their logits
+        weights, bias = np.concatenate([-weights, weights]) / 2, np.append(-bias, bias) / 2
+    all_weights = np.zeros((n_classes, weights.shape[1]))
+    all_bias = np.full(n_classes, _LOGIT_WITHOUT_LABELS)
+    all_weights[head.classes_], all_bias[head.classes_] = weights, bias
+    return all_weights, all_bias

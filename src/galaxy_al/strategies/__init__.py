@@ -1,22 +1,38 @@
 """One method a file; the registry below is what the command line, suites and tests go by."""
 
+from galaxy_al.strategies.badge import Badge
+from galaxy_al.strategies.bait import Bait
+from galaxy_al.strategies.balanced_selection import BalancedSelection
 from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.cluster_margin import ClusterMargin
 from galaxy_al.strategies.confidence import Confidence
+from galaxy_al.strategies.coreset import Coreset
+from galaxy_al.strategies.direct import Direct
 from galaxy_al.strategies.entropy import Entropy
 from galaxy_al.strategies.galaxy import Galaxy
 from galaxy_al.strategies.margin import Margin
 from galaxy_al.strategies.most_likely_positive import MostLikelyPositive
 from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.s2 import S2
+from galaxy_al.strategies.similar import Similar
 
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy
     for strategy in (
         Galaxy,
+        Direct,
+        S2,
         Random,
         Confidence,
         Margin,
         Entropy,
         MostLikelyPositive,
+        BalancedSelection,
+        ClusterMargin,
+        Similar,
+        Badge,
+        Bait,
+        Coreset,
     )
 }
 

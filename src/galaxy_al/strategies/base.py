@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +13,30 @@ from numpy.typing import NDArray
 from galaxy_al.errors import GalaxyError, PoolExhausted
 from galaxy_al.snapshot import Snapshot, row_blocks
 
-_ROWS_AT_ONCE = 1 << 14
+ROWS_AT_ONCE = 1 << 12  # embeddings worked on at once: the temporaries stay small
+_SCORES_AT_ONCE = 1 << 14
 
 
 class Strategy:
     """Decides what to ask. It never sees the truth: its session asks, somebody tells.
 
-    A strategy that picks a whole batch at once implements only `rank`. One that needs each
-    answer before the next question overrides `start` with a session of its own.
+    A strategy that picks a whole batch at once implements only `rank`. One that needs answers
+    within the batch overrides `start` with a session of its own, and says so in `needs_answers`.
+    `needs` names what it cannot do without beside the scores: ``"embeddings"``, ``"head"``.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    paper: ClassVar[str]
+    needs: tuple[str, ...] = ()
+    needs_answers: ClassVar[Literal["no", "each", "in groups"]] = "no"
+
+    def prepare(self, snapshot: Snapshot, *, rng: np.random.Generator) -> None:
+        """Make what is made once for a pool, before anything is trained, and keep it.
+
+        Whoever has pretrained embeddings calls this with them. Without it, what is needed is made
+        of the first snapshot.
+        """
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
         """Begin to ask about a snapshot.
@@ -54,7 +66,15 @@ class Session(ABC):
     Indices always mean the pool. Several questions may be in flight at once.
     """
 
-    def __init__(self, snapshot: Snapshot, rng: np.random.Generator, budget: int) -> None:
+    def __init__(
+        self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator, budget: int
+    ) -> None:
+        for need in strategy.needs:
+            if getattr(snapshot, need) is None:
+                raise ValueError(
+                    f"Strategy {strategy.name!r} needs {need}, and the snapshot has none: "
+                    f"make it with Snapshot(proba, labels, {need}=...)."
+                )
         if not isinstance(rng, np.random.Generator):
             raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}.")
         if budget < 1:
@@ -166,26 +186,26 @@ class Session(ABC):
         return int(index)
 
 
-class RankedSession(Session):
-    """Asks in the order of a ranking made once for every ``budget`` questions."""
+class QueuedSession(Session):
+    """Asks what stands in a queue that is filled again and again, a group at a time."""
 
     def __init__(
         self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator, budget: int
     ) -> None:
-        super().__init__(snapshot, rng, budget)
-        self._strategy = strategy
+        super().__init__(strategy, snapshot, rng, budget)
         self._queue: deque[int] = deque()
+
+    @abstractmethod
+    def _next_group(self) -> Iterable[int]:
+        """The examples to ask next, one free one at least."""
 
     def _pick(self) -> int:
         index = self._next_in_queue()
         if index is None:
-            now = self.snapshot.updated(self._labels, self._skipped | self._pending.keys())
-            self._queue.extend(self._strategy.rank(now, self._budget, self._rng).tolist())
+            self._queue.extend(self._next_group())
             index = self._next_in_queue()
         if index is None:
-            raise GalaxyError(
-                f"{type(self._strategy).__name__}.rank gave no example that can be asked."
-            )
+            raise GalaxyError(f"{type(self).__name__} found no example that can be asked.")
         return index
 
     def _next_in_queue(self) -> int | None:
@@ -196,10 +216,27 @@ class RankedSession(Session):
         return None
 
     def _changed(self, index: int) -> None:
-        """What is free again is found by the next ranking."""
+        """What is free again is found when the queue is filled."""
 
     def _given_back(self, index: int) -> None:
         self._queue.appendleft(index)
+
+
+class RankedSession(QueuedSession):
+    """Asks in the order of a ranking made once for every ``budget`` questions."""
+
+    def __init__(
+        self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator, budget: int
+    ) -> None:
+        super().__init__(strategy, snapshot, rng, budget)
+        self._strategy = strategy
+
+    def _next_group(self) -> Iterable[int]:
+        now = self.snapshot.updated(self._labels, self._skipped | self._pending.keys())
+        ranked: list[int] = self._strategy.rank(now, self._budget, self._rng).tolist()
+        if not ranked:
+            raise GalaxyError(f"{type(self._strategy).__name__}.rank gave no example to ask.")
+        return ranked
 
 
 def _is_whole(value: object) -> bool:
@@ -214,11 +251,16 @@ def lowest(
     ``score`` turns rows of the table into one number each; it sees some thousands at once.
     """
     candidates = snapshot.askable()
-    blocks = row_blocks(len(candidates), _ROWS_AT_ONCE)
+    blocks = row_blocks(len(candidates), _SCORES_AT_ONCE)
     scores = np.concatenate(
         [np.empty(0), *(score(snapshot.proba[candidates[low:high]]) for low, high in blocks)]
     )
-    if budget < len(scores):
-        within = np.flatnonzero(scores <= np.partition(scores, budget - 1)[budget - 1])
-        scores, candidates = scores[within], candidates[within]
-    return candidates[np.argsort(scores, kind="stable")[:budget]]
+    return candidates[smallest(scores, budget)]
+
+
+def smallest(scores: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Where the ``count`` smallest scores stand, the smallest first, ties in order."""
+    if count >= len(scores):
+        return np.argsort(scores, kind="stable")
+    within = np.flatnonzero(scores <= np.partition(scores, count)[count])
+    return within[np.argsort(scores[within], kind="stable")[:count]]

@@ -21,6 +21,7 @@ class Confidence(Strategy):
 
     name = "confidence"
     summary = "smallest probability of the most likely class"
+    paper = "Settles, 2009"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the smallest max p, ties by index."""

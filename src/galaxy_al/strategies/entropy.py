@@ -23,6 +23,7 @@ class Entropy(Strategy):
 
     name = "entropy"
     summary = "largest entropy of the predicted distribution"
+    paper = "Settles, 2009"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the largest entropy, ties by index."""

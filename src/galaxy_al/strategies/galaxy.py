@@ -16,6 +16,7 @@ from galaxy_al.ranking import Ranking, build_rankings, line_keys, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Session, Strategy
 from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.stand_in import StandInSession
 
 Across = Literal["shortest", "rotate"]
 
@@ -47,6 +48,8 @@ class Galaxy(Strategy):
 
     name = "galaxy"
     summary = "bisects between differing labels on every class's ranking, then widens the cuts"
+    paper = "Zhang, Katz-Samuels and Nowak, ICML 2022"
+    needs_answers = "each"
 
     def __init__(self, across: Across = "shortest", explore: Strategy | None = None) -> None:
         if across not in ("shortest", "rotate"):
@@ -61,41 +64,33 @@ class Galaxy(Strategy):
         return GalaxySession(self, snapshot, rng, budget)
 
 
-class GalaxySession(Session):
-    """Algorithm 4's inner loop by ask and tell.
-
-    While a question is in flight and another is asked, the model's most likely class stands in
-    for the answer. So one annotator, who answers before asking again, gets the paper's sequence.
-    """
+class GalaxySession(StandInSession):
+    """Algorithm 4's inner loop by ask and tell; the model's most likely class is the guess."""
 
     def __init__(
         self, strategy: Galaxy, snapshot: Snapshot, rng: np.random.Generator, budget: int
     ) -> None:
-        super().__init__(snapshot, rng, budget)
-        self._strategy = strategy
+        super().__init__(strategy, strategy.explore, snapshot, rng, budget)
+        self._across = strategy.across
         # With two classes the second line is the first one's mirror image.
         self._classes = range(snapshot.n_classes if snapshot.n_classes > 2 else 1)
         self._turn = int(rng.integers(len(self._classes)))
         self._orders = dict.fromkeys(self._classes, 1)
-        self._standing = dict(self._labels)  # the labels the lines have, with stand-ins
         self._off_line = set(self._skipped)
         self._built_without: set[int] = set()
-        self._not_assumed: set[int] = set()
         self._counts = Counter(self._standing.values())
         self._rankings: dict[int, Ranking] = {}
         self._graphs: dict[int, LinearGraph] = {}
-        self._explorer: Session | None = None
         self._open_graphs()
 
-    def _pick(self) -> int:
-        self._assume_answers()
-        target = self._shortest() if self._strategy.across == "shortest" else self._in_turn()
+    def _next(self) -> int | None:
+        target = self._shortest() if self._across == "shortest" else self._in_turn()
         if target is None:
-            index = self._explore()
-        else:
-            index = self._graphs[target].midpoint(self._orders[target])
-        self._not_assumed.add(index)
-        return index
+            return None
+        return self._graphs[target].midpoint(self._orders[target])
+
+    def _guess(self, index: int) -> int:
+        return int(self.snapshot.proba[index].argmax())
 
     def _shortest(self) -> int | None:
         """The class with the shortest path, all at the same order; ties evenly by chance."""
@@ -135,34 +130,12 @@ class GalaxySession(Session):
                 return target
         return None
 
-    def _explore(self) -> int:
-        if self._explorer is None:
-            now = self.snapshot.updated(self._labels, self._skipped)
-            self._explorer = self._strategy.explore.start(now, rng=self._rng, budget=self._budget)
-            self._explorer._follow(self)
-        return self._explorer._pick()
-
-    def _assume_answers(self) -> None:
-        for index in self._not_assumed:
-            self._stand(index, int(self.snapshot.proba[index].argmax()))
-        self._not_assumed.clear()
-
     def _changed(self, index: int) -> None:
-        self._not_assumed.discard(index)
-        if index in self._pending:
-            self._not_assumed.add(index)
         if (index in self._skipped) != (index in self._off_line):
             self._move_off_or_onto_lines(index)
-        self._stand(index, self._labels.get(index))
-        if self._explorer is not None:
-            self._explorer._changed(index)
-
-    def _given_back(self, index: int) -> None:
-        if self._explorer is not None:
-            self._explorer._given_back(index)
+        super()._changed(index)
 
     def _stand(self, index: int, label: int | None) -> None:
-        """Give an example this label, or none, on every line."""
         before = self._standing.pop(index, None)
         if label is not None:
             self._standing[index] = label

@@ -23,6 +23,7 @@ class Margin(Strategy):
 
     name = "margin"
     summary = "smallest lead of the most likely class over the second"
+    paper = "Scheffer, Decomain and Wrobel, IDA 2001"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the smallest margin, ties by index."""

@@ -21,6 +21,7 @@ class MostLikelyPositive(Strategy):
 
     name = "most-likely-positive"
     summary = "largest probability of any rare class"
+    paper = "Warmuth et al., NIPS 2001"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the largest rare probability, ties by index."""

@@ -20,7 +20,8 @@ class Random(Strategy):
     """
 
     name = "random"
-    summary = "uniform, the baseline of baselines"
+    summary = "uniform over what is not labelled"
+    paper = "none: the baseline of baselines"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, drawn uniformly without replacement."""

@@ -1,0 +1,111 @@
+"""S2: Dasarathy, Nowak and Zhu, S2: An Efficient Graph Based Active Learning Algorithm, 2015.
+
+Algorithm 1 of the GALAXY paper.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from galaxy_al.neighbor_graph import NearestLabels, checked_graph, knn_graph
+from galaxy_al.snapshot import UNLABELED, Snapshot
+from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.stand_in import StandInSession
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class S2(Strategy):
+    """Bisect the shortest path between any two different labels on a graph of neighbours.
+
+    The graph is made once, by `prepare` or of the first snapshot, and kept: an object of this
+    class belongs to one pool. For a pool of another size it is made anew.
+
+    Parameters
+    ----------
+    graph
+        An adjacency matrix, sparse or dense, of the pool; what is not 0 is an edge, in both
+        directions. By default `knn_graph` of the embeddings.
+    k
+        The neighbours that each example is joined with in that.
+
+    Examples
+    --------
+    >>> path = np.diag(np.ones(4), 1)
+    >>> snapshot = Snapshot(np.full((5, 2), 0.5), [0, -1, -1, -1, 1])
+    >>> S2(path).start(snapshot, rng=np.random.default_rng(0)).ask()
+    2
+    """
+
+    name = "s2"
+    summary = "bisects between differing labels on a fixed graph of nearest neighbours"
+    paper = "Dasarathy, Nowak and Zhu, COLT 2015"
+    needs: tuple[str, ...] = ("embeddings",)
+    needs_answers = "each"
+
+    def __init__(self, graph: Any = None, k: int = 10) -> None:
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}.")
+        self.k = k
+        self._given = graph is not None
+        self.graph = checked_graph(graph, np.shape(graph)[0]) if self._given else None
+        if self._given:
+            self.needs = ()
+
+    def prepare(self, snapshot: Snapshot, *, rng: np.random.Generator) -> None:
+        """Make the graph, if it was not given."""
+        if not self._given:
+            self.graph = knn_graph(snapshot.required_embeddings, self.k)
+
+    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
+        """Begin to ask; the budget does not matter."""
+        return S2Session(self, snapshot, rng, budget)
+
+    def graph_for(self, snapshot: Snapshot, rng: np.random.Generator) -> csr_array:
+        """The graph of this pool, made now if it was not yet."""
+        n_nodes = self.graph.shape[0] if self.graph is not None else 0
+        if self._given and n_nodes != snapshot.size:
+            raise ValueError(f"graph has {n_nodes} nodes, the pool {snapshot.size}.")
+        if n_nodes != snapshot.size:
+            self.prepare(snapshot, rng=rng)
+        return self.graph
+
+
+class S2Session(StandInSession):
+    """Algorithm 1 by ask and tell; the guess is the nearest label on the graph."""
+
+    def __init__(
+        self, strategy: S2, snapshot: Snapshot, rng: np.random.Generator, budget: int
+    ) -> None:
+        super().__init__(strategy, Random(), snapshot, rng, budget)
+        self._off_graph = set(self._skipped)
+        graph = strategy.graph_for(snapshot, rng)
+        self._nearest = NearestLabels(graph, self._labels, self._off_graph, rng)
+
+    def _next(self) -> int | None:
+        return self._nearest.shortest_path_middle()
+
+    def _guess(self, index: int) -> int:
+        label = int(self._nearest.labels[index])
+        return int(self.snapshot.proba[index].argmax()) if label == UNLABELED else label
+
+    def _changed(self, index: int) -> None:
+        if index in self._skipped and index not in self._off_graph:
+            self._standing.pop(index, None)
+            self._nearest.remove(index, absent=True)
+            self._off_graph.add(index)
+        super()._changed(index)
+
+    def _stand(self, index: int, label: int | None) -> None:
+        before = self._standing.pop(index, None)
+        if before is not None and before != label:
+            self._nearest.remove(index)
+        if label is not None:
+            self._standing[index] = label
+            self._off_graph.discard(index)
+            if before != label:
+                self._nearest.add(index, label)

@@ -1,0 +1,30 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedded_pools import embedded_pools
+from galaxy_al import Snapshot
+from galaxy_al.strategies.coreset import Coreset
+
+
+@settings(max_examples=200)
+@given(embedded_pools(), st.integers(1, 30), st.integers(0, 99))
+def test_each_choice_is_the_farthest_from_all_before(snapshot, budget, seed):
+    h, free = snapshot.embeddings, snapshot.askable().tolist()
+    chosen = Coreset().rank(snapshot, budget, np.random.default_rng(seed)).tolist()
+    assert len(chosen) == min(budget, len(free))
+    centres = snapshot.labeled().tolist()
+    for index in chosen:
+        left = [i for i in free if i not in centres]
+        if centres:  # else the first one is drawn at random
+            farthest = max(left, key=lambda i: min(np.linalg.norm(h[i] - h[c]) for c in centres))
+            assert index == farthest
+        centres.append(index)
+
+
+def test_the_first_is_uniform_while_nothing_is_labelled():
+    snapshot = Snapshot(np.full((5, 2), 0.5), None, np.arange(5.0)[:, None], skipped=[2])
+    rng = np.random.default_rng(0)
+    counts = np.bincount([Coreset().rank(snapshot, 1, rng)[0] for _ in range(4000)], minlength=5)
+    assert counts[2] == 0
+    assert (((counts[[0, 1, 3, 4]] - 1000) ** 2) / 1000).sum() < 21  # 3 degrees: 1 in 10,000
