@@ -15,8 +15,10 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev
+bench: .venv/bench
 	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/strategies.py
+	$(BIN)/python benchmarks/methods.py
 
 # The stamps say what is installed: a second run installs nothing.
 .venv/core: pyproject.toml constraints.txt
@@ -26,6 +28,10 @@ bench: .venv/dev
 
 .venv/dev: .venv/core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+.venv/bench: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	touch $@
 
 clean:

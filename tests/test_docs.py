@@ -46,9 +46,24 @@ def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/algorithm.md"]
+    "name",
+    ["README.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/algorithm.md", "docs/methods.md"],
 )
 def test_linked_files_exist(name):
     document = ROOT / name
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):
         assert (document.parent / target).exists(), target
+
+
+def test_every_strategy_has_its_paragraph_and_reference():
+    from galaxy_al import STRATEGIES
+
+    text = (ROOT / "docs/methods.md").read_text()
+    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, flags=re.M | re.S))
+    for name, strategy in STRATEGIES.items():
+        section = next(body for title, body in sections.items() if name in title.split(", "))
+        assert "**Use" in section
+        assert "**Not**" in section
+        assert name == "random" or strategy.paper.split(",")[0].split(" ")[0] in section
+    for anchor in re.findall(r"\]\(#([^)]+)\)", text):
+        assert anchor in {title.replace(", ", "-").replace(" ", "-").lower() for title in sections}

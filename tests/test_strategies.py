@@ -257,11 +257,9 @@ def test_a_pool_of_duplicates_is_asked_to_the_end(name):
     assert sorted(answers(session, truth, 26)) == list(range(4, 30))
 
 
-@every_strategy
+@pytest.mark.parametrize("name", [n for n, s in STRATEGIES.items() if s.needs_answers == "no"])
 def test_a_strategy_that_ranks_gives_so_many_askable_indices_and_no_index_twice(name):
     strategy = make_strategy(name)
-    if strategy.needs_answers != "no":
-        pytest.skip("it does not rank")
     proba, _, labels = some_pool()
     free = np.flatnonzero(labels == UNLABELED)
     snapshot = Snapshot(proba, labels, *last_layer(proba), skipped=free[:5])

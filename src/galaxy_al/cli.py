@@ -41,7 +41,7 @@ def demo(output: Path) -> None:
 
 @cli.command()
 def strategies() -> None:
-    """List the strategies.
+    """List the strategies: what they ask for, what they need, and the paper.
 
     \b
     Example:
@@ -51,7 +51,11 @@ def strategies() -> None:
 
     width = max(map(len, STRATEGIES))
     for name, strategy in STRATEGIES.items():
-        click.echo(f"{name:<{width}}  {strategy.summary}")
+        needs = ", ".join(("scores", *strategy.needs))
+        click.echo(f"{click.style(f'{name:<{width}}', bold=True)}  {strategy.summary}")
+        needs += f"; answers within a batch: {strategy.needs_answers}"
+        for line in (f"needs {needs}", strategy.paper):
+            click.secho(f"{'':<{width}}  {line}", dim=True)
 
 
 def main() -> None:

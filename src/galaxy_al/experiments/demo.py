@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
@@ -67,22 +67,24 @@ def digits_pool() -> DemoPool:
     return DemoPool(digits.data[kept] / digits.data.max(), truth)
 
 
-def run_demo(pool: DemoPool) -> Iterator[DemoRun]:
+def run_demo(pool: DemoPool, strategies: Sequence[str] = STRATEGIES_SHOWN) -> Iterator[DemoRun]:
     """Every strategy with every seed, in parallel, as they finish."""
     with ProcessPoolExecutor(initializer=_use_one_thread) as processes:
         cells = [
             processes.submit(_run, pool, strategy, seed)
             for seed in SEEDS
-            for strategy in STRATEGIES_SHOWN
+            for strategy in strategies
         ]
         for cell in as_completed(cells):
             yield cell.result()
 
 
-def summary(runs: list[DemoRun], measure: str) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
+def summary(
+    runs: list[DemoRun], measure: str, strategies: Sequence[str] = STRATEGIES_SHOWN
+) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
     """By strategy, the mean of a measure after each round and its standard error."""
     curves = {}
-    for strategy in STRATEGIES_SHOWN:
+    for strategy in strategies:
         values = np.array(
             [
                 [getattr(step, measure) for step in run.history]

@@ -36,7 +36,26 @@ STRATEGIES: dict[str, type[Strategy]] = {
     )
 }
 
-__all__ = ["STRATEGIES", "Session", "Strategy", "make_strategy"]
+__all__ = [
+    "S2",
+    "STRATEGIES",
+    "Badge",
+    "Bait",
+    "BalancedSelection",
+    "ClusterMargin",
+    "Confidence",
+    "Coreset",
+    "Direct",
+    "Entropy",
+    "Galaxy",
+    "Margin",
+    "MostLikelyPositive",
+    "Random",
+    "Session",
+    "Similar",
+    "Strategy",
+    "make_strategy",
+]
 
 
 def make_strategy(name: str) -> Strategy:

@@ -21,7 +21,7 @@ class Badge(Strategy):
     """
 
     name = "badge"
-    summary = "k-means++ seeding on gradient embeddings: uncertain and diverse"
+    summary = "k-means++ on gradient embeddings: uncertain and diverse"
     paper = "Ash et al., ICLR 2020"
     needs = ("embeddings",)
 

@@ -52,7 +52,7 @@ class Bait(Strategy):
     """
 
     name = "bait"
-    summary = "greatest gain in Fisher information about the pool, greedy forward and backward"
+    summary = "greatest gain in Fisher information about the pool"
     paper = "Ash et al., NeurIPS 2021"
     needs = ("embeddings",)
 

@@ -28,7 +28,7 @@ class BalancedSelection(Strategy):
     """
 
     name = "base"
-    summary = "nearest to each class's decision boundary in the embeddings, equally many a class"
+    summary = "nearest to each class's boundary, equally many a class"
     paper = "Emam et al., 2021"
     needs = ("embeddings", "head")
 

@@ -38,7 +38,7 @@ class ClusterMargin(Strategy):
     """
 
     name = "cluster-margin"
-    summary = "small margins, taken from clusters of the embeddings in turn"
+    summary = "small margins, from clusters of the embeddings in turn"
     paper = "Citovsky et al., NeurIPS 2021"
     needs = ("embeddings",)
 

@@ -22,7 +22,7 @@ class Coreset(Strategy):
     """
 
     name = "coreset"
-    summary = "greedy k-centre: the farthest from everything labelled, in the embeddings"
+    summary = "greedy k-centre: farthest from everything labelled"
     paper = "Sener and Savarese, ICLR 2018"
     needs = ("embeddings",)
 
@@ -34,7 +34,7 @@ class Coreset(Strategy):
         embeddings = snapshot.required_embeddings
         norms = squared_norms(embeddings)
         nearest = np.full(snapshot.size, -1.0)
-        nearest[candidates] = _squared_distances(embeddings, candidates, labeled)
+        nearest[candidates] = _squared_distances(embeddings, labeled)[candidates]
         centre = int(nearest.argmax()) if len(labeled) else int(rng.choice(candidates))
         chosen = [centre]
         for _ in range(min(budget, len(candidates)) - 1):
@@ -48,12 +48,12 @@ class Coreset(Strategy):
 
 
 def _squared_distances(
-    embeddings: NDArray[np.floating], candidates: NDArray[np.intp], labeled: NDArray[np.intp]
+    embeddings: NDArray[np.floating], labeled: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """From each candidate to the nearest labelled example; infinite if there is none."""
+    """From each example to the nearest labelled one; infinite if there is none."""
     from sklearn.metrics import pairwise_distances_argmin_min
 
     if not len(labeled):
-        return np.full(len(candidates), np.inf)
-    distances = pairwise_distances_argmin_min(embeddings[candidates], embeddings[labeled])[1]
+        return np.full(len(embeddings), np.inf)
+    distances = pairwise_distances_argmin_min(embeddings, embeddings[labeled])[1]
     return np.asarray(distances, dtype=np.float64) ** 2

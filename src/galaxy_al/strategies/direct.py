@@ -45,7 +45,7 @@ class Direct(Strategy):
     """
 
     name = "direct"
-    summary = "finds each class's best threshold under label noise, in groups for many annotators"
+    summary = "best thresholds although labels err, for many annotators"
     paper = "Nuggehalli et al., 2023"
     needs_answers = "in groups"
 

@@ -47,7 +47,7 @@ class Galaxy(Strategy):
     """
 
     name = "galaxy"
-    summary = "bisects between differing labels on every class's ranking, then widens the cuts"
+    summary = "bisects between differing labels on every class's line"
     paper = "Zhang, Katz-Samuels and Nowak, ICML 2022"
     needs_answers = "each"
 

@@ -42,7 +42,7 @@ class S2(Strategy):
     """
 
     name = "s2"
-    summary = "bisects between differing labels on a fixed graph of nearest neighbours"
+    summary = "bisects between differing labels on a graph of neighbours"
     paper = "Dasarathy, Nowak and Zhu, COLT 2015"
     needs: tuple[str, ...] = ("embeddings",)
     needs_answers = "each"

@@ -39,7 +39,7 @@ class Similar(Strategy):
     """
 
     name = "similar"
-    summary = "most like the rare examples found so far, by their gradients (FLQMI)"
+    summary = "most like the rare examples found so far (FLQMI)"
     paper = "Kothawade et al., NeurIPS 2021"
     needs = ("embeddings",)
 
