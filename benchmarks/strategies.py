@@ -6,11 +6,11 @@ Run:  .venv/bin/python benchmarks/strategies.py                (about five minut
 The public versions are installed by `make bench`.
 
 The pool has N = 50,000 examples, d = 512, K = 10 and 500 labels, 100 of them of rare classes; a
-batch is B = 100, asked and told one by one. Each row runs in a process of its own, after a warm-up
-on a tiny pool. Times are the least of some repetitions. Memory is by how much the process's peak
-lies above what it held when pool, scores and embeddings were there. The public versions get the
-same pool in the same run; they are given scores and, for facility location, similarities, ready
-made.
+batch is B = 100, asked and told one by one. Every figure is from a process of its own, after a
+warm-up on a tiny pool. Times are the least of up to five runs, for ten seconds. Memory is by how
+much the process's peak lies above what it held when pool, scores and embeddings were there. The
+public versions get the same pool in the same run; they are given scores and, for facility location,
+similarities, ready made.
 """
 
 from __future__ import annotations
@@ -28,8 +28,23 @@ from typing import NamedTuple
 import numpy as np
 
 from galaxy_al import UNLABELED, Snapshot
-from galaxy_al.strategies import make_strategy
-from galaxy_al.strategies.bait import Bait
+from galaxy_al.strategies import (
+    S2,
+    Badge,
+    Bait,
+    BalancedSelection,
+    ClusterMargin,
+    Confidence,
+    Coreset,
+    Direct,
+    Entropy,
+    Galaxy,
+    Margin,
+    MostLikelyPositive,
+    Random,
+    Similar,
+)
+from galaxy_al.strategies.similar import _Similarity
 
 SIZE, DIM, N_CLASSES, N_LABELED, N_RARE_LABELED, BATCH = 50_000, 512, 10, 500, 100, 100
 
@@ -75,14 +90,14 @@ def ask_batch(strategy, pool):
         session.tell(index, int(pool.truth[index]))
 
 
-def measure(work: Callable[[], object], repeat: int) -> Cost:
-    """The least time, and the peak of memory over the first run."""
+def measure(work: Callable[[], object]) -> Cost:
+    """The least time of up to five runs, for ten seconds, and the peak of memory over the first."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what was freed before must not count as there already
     with open("/proc/self/clear_refs", "w") as reset:
         reset.write("5")
     before, seconds, megabytes = resident("VmRSS"), [], 0.0
-    for _ in range(repeat):
+    while not seconds or (len(seconds) < 5 and sum(seconds) < 10):
         begin = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - begin)
@@ -96,46 +111,44 @@ def resident(field: str) -> float:
     return int(line.split()[1]) / 1024
 
 
-def ours(name, repeat):
-    warm_up(lambda pool: ask_batch(make_strategy(name), pool))
+def ours(make):
+    ask_batch(make(), tiny_pool())
     pool = make_pool()
-    return measure(lambda: ask_batch(make_strategy(name), pool), repeat)
+    return measure(lambda: ask_batch(make(), pool))
 
 
 def cluster_margin_later():
-    warm_up(lambda pool: ask_batch(make_strategy("cluster-margin"), pool))
-    pool, strategy = make_pool(), make_strategy("cluster-margin")
+    ask_batch(ClusterMargin(), tiny_pool())
+    pool, strategy = make_pool(), ClusterMargin()
     ask_batch(strategy, pool)
-    return measure(lambda: ask_batch(strategy, pool), 5)
+    return measure(lambda: ask_batch(strategy, pool))
 
 
 def s2_graph():
-    warm_up(lambda pool: ask_batch(make_strategy("s2"), pool))
-    pool, strategy = make_pool(), make_strategy("s2")
-    return measure(lambda: strategy.prepare(pool.snapshot, rng=np.random.default_rng(0)), 1)
+    ask_batch(S2(), tiny_pool())
+    pool, strategy = make_pool(), S2()
+    return measure(lambda: strategy.prepare(pool.snapshot, rng=np.random.default_rng(0)))
 
 
 def s2_query():
-    pool, strategy = make_pool(), make_strategy("s2")
+    ask_batch(S2(), tiny_pool())
+    pool, strategy = make_pool(), S2()
     strategy.prepare(pool.snapshot, rng=np.random.default_rng(0))
-    cost = measure(lambda: ask_batch(strategy, pool), 3)
+    cost = measure(lambda: ask_batch(strategy, pool))
     return Cost(cost.seconds / BATCH, cost.megabytes)
 
 
-def wide_bait():
-    pool = make_pool()
-    return measure(lambda: ask_batch(Bait(dim=128), pool), 1)
+def tiny_pool():
+    return make_pool(2000, 100, 20)
 
 
-def warm_up(work):
-    work(make_pool(2000, 100, 20))
+def public(prepare):
+    """What a public version costs; ``prepare`` turns a pool into a function that selects."""
+    prepare(tiny_pool())()
+    return measure(prepare(make_pool()))
 
 
-def skactiveml_labels(pool):
-    return np.where(pool.snapshot.labels == UNLABELED, np.nan, pool.snapshot.labels)
-
-
-def skactiveml_badge():
+def skactiveml_badge(pool):
     from skactiveml.base import SkactivemlClassifier
     from skactiveml.pool import Badge
 
@@ -146,30 +159,29 @@ def skactiveml_badge():
         def predict_proba(self, X):
             return proba
 
-    pool = make_pool()
-    free = pool.snapshot.askable()
-    proba = pool.snapshot.proba[free].astype(np.float64)
+    proba = pool.snapshot.proba[pool.snapshot.askable()].astype(np.float64)
     embeddings, labels = pool.snapshot.embeddings, skactiveml_labels(pool)
-    query = Badge(random_state=0).query
     scores = ReadyScores(classes=list(range(N_CLASSES)))
-    return measure(lambda: query(embeddings, labels, scores, fit_clf=False, batch_size=BATCH), 1)
+    query = Badge(random_state=0).query
+    return lambda: query(embeddings, labels, scores, fit_clf=False, batch_size=BATCH)
 
 
-def skactiveml_coreset():
+def skactiveml_coreset(pool):
     from skactiveml.pool import CoreSet
 
-    pool = make_pool()
     labels = skactiveml_labels(pool)
     query = CoreSet(random_state=0).query
-    return measure(lambda: query(pool.snapshot.embeddings, labels, batch_size=BATCH), 1)
+    return lambda: query(pool.snapshot.embeddings, labels, batch_size=BATCH)
 
 
-def submodlib_flqmi():
+def skactiveml_labels(pool):
+    return np.where(pool.snapshot.labels == UNLABELED, np.nan, pool.snapshot.labels)
+
+
+def submodlib_flqmi(pool):
     from submodlib import FacilityLocationVariantMutualInformationFunction as Flqmi
 
-    from galaxy_al.strategies.similar import _Similarity
-
-    snapshot = make_pool().snapshot
+    snapshot = pool.snapshot
     labeled, free = snapshot.labeled(), snapshot.askable()
     query = labeled[snapshot.labels[labeled] != snapshot.other]
     similarity = _Similarity(snapshot, query, free).rows(slice(None))
@@ -178,7 +190,7 @@ def submodlib_flqmi():
         function = Flqmi(n=len(free), num_queries=len(query), query_sijs=similarity)
         return function.maximize(budget=BATCH, optimizer="LazyGreedy", show_progress=False)
 
-    return measure(select, 1)
+    return select
 
 
 class Row(NamedTuple):
@@ -187,43 +199,35 @@ class Row(NamedTuple):
     most_seconds: float
     most_megabytes: float
     public: str = ""
-    public_run: Callable[[], Cost] | None = None
+    prepare: Callable[[Pool], Callable[[], object]] | None = None
 
 
-def quick(name):
-    return Row(name, lambda: ours(name, 7), 0.2, 100)
+def row(strategy, *rest, method=None):
+    return Row(method or strategy.name, lambda: ours(strategy), *rest)
 
 
 ROWS = [
-    quick("confidence"),
-    quick("margin"),
-    quick("entropy"),
-    quick("most-likely-positive"),
-    quick("base"),
-    quick("direct"),
-    quick("galaxy"),
-    Row("badge", lambda: ours("badge", 3), 3, 300, "scikit-activeml Badge", skactiveml_badge),
-    Row(
-        "coreset", lambda: ours("coreset", 3), 3, 300, "scikit-activeml CoreSet", skactiveml_coreset
-    ),
-    Row("cluster-margin, first", lambda: ours("cluster-margin", 3), 3, 300),
+    *(row(s, 0.2, 100) for s in (Random, Confidence, Margin, Entropy, MostLikelyPositive)),
+    *(row(s, 0.2, 100) for s in (BalancedSelection, Direct, Galaxy)),
+    row(Badge, 3, 300, "scikit-activeml Badge", skactiveml_badge),
+    row(Coreset, 3, 300, "scikit-activeml CoreSet", skactiveml_coreset),
+    row(ClusterMargin, 3, 300, method="cluster-margin, first"),
     Row("cluster-margin, later", cluster_margin_later, 0.2, 300),
-    Row("similar", lambda: ours("similar", 3), 5, 500, "submodlib FLQMI, lazy", submodlib_flqmi),
+    row(Similar, 5, 500, "submodlib FLQMI, lazy", submodlib_flqmi),
     Row("s2, graph", s2_graph, 60, 500),
     Row("s2, a query", s2_query, 0.02, 500),
-    Row("bait, dim 64", lambda: ours("bait", 1), 60, 2048),
-    Row("bait, dim 128", wide_bait, 60, 2048),
+    row(Bait, 60, 2048, method="bait, dim 64"),
 ]
 
 
-def run_row(number, public):
+def run_row(number, of_public):
     row = ROWS[number]
-    return row.public_run() if public else row.run()
+    return public(row.prepare) if of_public else row.run()
 
 
-def in_own_process(number, public=False):
+def in_own_process(number, of_public=False):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        return process.submit(run_row, number, public).result()
+        return process.submit(run_row, number, of_public).result()
 
 
 def shown(seconds):
@@ -232,26 +236,30 @@ def shown(seconds):
 
 def verdict(cost, row):
     fast, small = cost.seconds <= row.most_seconds, cost.megabytes <= row.most_megabytes
-    return "met" if fast and small else "**missed**"
+    target = f"{shown(row.most_seconds)}, {row.most_megabytes:,.0f} MB"
+    return f"{target}: {'met' if fast and small else '**missed**'}"
+
+
+def public_cells(number, cost):
+    name = ROWS[number].public
+    try:
+        theirs = in_own_process(number, of_public=True)
+    except ImportError:
+        return [name, "not installed", "", ""]
+    ratio = theirs.seconds / cost.seconds
+    return [name, shown(theirs.seconds), f"{theirs.megabytes:,.0f} MB", f"{ratio:,.1f}"]
 
 
 def main(wanted):
-    columns = "method", "time", "at most", "memory", "at most", "target", "public version"
+    columns = "method", "time", "memory", "target", "public version"
     columns += "its time", "its memory", "its time / ours"
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for number, row in enumerate(ROWS):
         if wanted and row.method.split(",")[0] not in wanted:
             continue
         cost = in_own_process(number)
-        cells = [row.method, shown(cost.seconds), shown(row.most_seconds)]
-        cells += [f"{cost.megabytes:,.0f} MB", f"{row.most_megabytes:,.0f} MB", verdict(cost, row)]
-        if row.public_run:
-            public = in_own_process(number, public=True)
-            ratio = public.seconds / cost.seconds
-            cells += [row.public, shown(public.seconds), f"{public.megabytes:,.0f} MB"]
-            cells += [f"{ratio:,.1f}"]
-        else:
-            cells += [""] * 4
+        cells = [row.method, shown(cost.seconds), f"{cost.megabytes:,.0f} MB", verdict(cost, row)]
+        cells += public_cells(number, cost) if row.prepare else [""] * 4
         print(f"| {' | '.join(cells)} |", flush=True)
 
 

@@ -6,6 +6,7 @@ Where the generator decides, everything it may decide is kept as possible.
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import NamedTuple
 
 from naive_galaxy import ranking
@@ -87,10 +88,12 @@ class NaiveDirect:
         n_classes, half = proba.shape[1], budget // 2
         self.lines = [ranking(proba, k)[::-1] for k in range(n_classes)]
         self.annotators = annotators
-        shares = [half // n_classes + (1 if k < half % n_classes else 0) for k in range(n_classes)]
-        reductions = tuple((k, share) for k, share in enumerate(shares) if share)
         every, n_widenings = frozenset(range(n_classes)), min(n_classes, budget - half)
-        self.states = {State(reductions, None, 1.0, budget, every, n_widenings)}
+        self.states = set()
+        for with_more in combinations(range(n_classes), half % n_classes):
+            shares = [half // n_classes + (k in with_more) for k in range(n_classes)]
+            reductions = tuple((k, share) for k, share in enumerate(shares) if share)
+            self.states.add(State(reductions, None, 1.0, budget, every, n_widenings))
 
     def check(self, group, labels):
         """Assert that this group may be asked next, given the labels known before."""

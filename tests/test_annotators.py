@@ -36,8 +36,12 @@ def test_wrong_answers_may_name_classes_that_the_truth_does_not_have():
     ("arguments", "message"),
     [
         (([0, 1], 1.5), "flip_rate must be between 0 and 1, got 1.5"),
-        (([0, 1], 0.1, 1), "n_classes must be more than the largest class, and 2, got 1"),
-        (([0, 0], 0.1), "n_classes must be more"),
+        (([0, 1], 0.1, 1), "n_classes must be at least 2 and more than the largest class, got 1"),
+        (([0, 0], 0.1), "n_classes must be at least 2"),
+        (([], 0.1), "truth must be a list of classes"),
+        (([0, -1], 0.1), "truth must be a list of classes"),
+        (([0.5, 1.0], 0.1), "truth must be a list of classes"),
+        (([[0, 1]], 0.1), "truth must be a list of classes"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):

@@ -80,13 +80,16 @@ def test_fewer_candidates_are_drawn_only_if_asked_for():
     drawn = np.sort(np.random.default_rng(7).choice(free, 20, replace=False)).tolist()
     chosen = Bait(candidates=20).rank(snapshot, 6, np.random.default_rng(7)).tolist()
     assert chosen == naive_bait(snapshot, snapshot.embeddings, 6, 1.0, drawn)
-    assert len(Bait(candidates=2).rank(snapshot, 6, np.random.default_rng(7))) == 2
+    with pytest.raises(
+        ValueError, match="candidates must be at least twice the budget of 6, got 2"
+    ):
+        Bait(candidates=2).rank(snapshot, 6, np.random.default_rng(7))
 
 
 def test_more_memory_than_is_decent_must_be_asked_for(monkeypatch):
-    monkeypatch.setattr(bait, "_MOST_BYTES", 16 * 9 * 30)
+    monkeypatch.setattr(bait, "_MOST_BYTES", (16 * 9 + 8 * 2) * 30 + 32 * 6**2)
     snapshot = wide_pool(60, 3, 2, 0)
-    with pytest.raises(ValueError, match=r"50 candidates and 3 classes.*candidates=.*30 at most"):
+    with pytest.raises(ValueError, match=r"50 candidates, 3 classes and dim 2.*candidates="):
         Bait().rank(snapshot, 5, np.random.default_rng(0))
     assert len(Bait(candidates=30).rank(snapshot, 5, np.random.default_rng(0))) == 5
 
@@ -94,11 +97,41 @@ def test_more_memory_than_is_decent_must_be_asked_for(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"dim": 0}, "dim must be at least 1, got 0"),
-        ({"candidates": 0}, "candidates must be at least 1, got 0"),
+        ({"dim": 0}, "dim must be a whole number of at least 1, got 0"),
+        ({"candidates": 0}, "candidates must be a whole number of at least 1, got 0"),
         ({"regularization": 0}, "regularization must be more than 0, got 0"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Bait(**arguments)
+
+
+@pytest.mark.parametrize("size", [30, 90])
+@pytest.mark.parametrize("scale", [1e-3, 1e2, 1e4])
+def test_embeddings_of_any_size_give_the_batch_of_dense_matrices(size, scale):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        proba = rng.dirichlet(np.full(3, 0.3), size=size) + 1e-9
+        proba /= proba.sum(axis=1, keepdims=True)
+        snapshot = Snapshot(proba, None, scale * rng.normal(size=(size, 3)))
+        chosen = Bait().rank(snapshot, 4, rng).tolist()
+        assert chosen == naive_bait(snapshot, snapshot.embeddings, 4, 1.0)
+
+
+def test_examples_the_model_is_certain_of_have_no_information_and_come_last():
+    rng = np.random.default_rng(0)
+    proba = np.repeat([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]], [20, 5], axis=0)
+    snapshot = Snapshot(proba, None, rng.normal(size=(25, 3)))
+    assert set(Bait().rank(snapshot, 5, rng).tolist()) == set(range(20, 25))
+    assert len(set(Bait().rank(snapshot, 12, rng).tolist())) == 12
+
+
+def test_rows_that_do_not_quite_sum_to_one_count_as_if_they_did():
+    rng = np.random.default_rng(0)
+    proba, embeddings = rng.dirichlet(np.ones(3), size=40), 100 * rng.normal(size=(40, 3))
+    stretched = proba * (1 + 9e-4 * np.sign(rng.normal(size=(40, 1))))
+    chosen = [
+        Bait().rank(Snapshot(p, None, embeddings), 6, rng).tolist() for p in (proba, stretched)
+    ]
+    assert chosen[0] == chosen[1]

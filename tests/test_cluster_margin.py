@@ -72,6 +72,17 @@ def test_the_clusters_are_kept_between_rounds_and_made_anew_for_another_pool():
     assert len(strategy._clusters) == 150
 
 
+def test_of_a_cluster_a_random_example_is_taken():
+    snapshot = Snapshot(np.full((8, 2), 0.5), None, np.eye(8))
+    strategy = ClusterMargin(n_clusters=1)
+    counts = np.zeros(8)
+    for seed in range(1000):
+        counts[strategy.rank(snapshot, 4, np.random.default_rng(seed))] += 1
+    # The five smallest margins, which all tie, are the first five.
+    assert counts[5:].sum() == 0
+    assert ((counts[:5] - 800) ** 2 / 800).sum() < 24  # 4 degrees: 1 in 10,000
+
+
 def test_more_clusters_than_the_sample_has_examples_are_refused():
     with pytest.raises(ValueError, match="n_clusters must be 1 to sample_size = 10, got 11"):
         ClusterMargin(n_clusters=11, sample_size=10)

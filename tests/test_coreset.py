@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,21 @@ def test_each_choice_is_the_farthest_from_all_before(snapshot, budget, seed):
             farthest = max(left, key=lambda i: min(np.linalg.norm(h[i] - h[c]) for c in centres))
             assert index == farthest
         centres.append(index)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_offset_that_is_large_beside_the_spread_changes_nothing(dtype):
+    rng = np.random.default_rng(0)
+    points = rng.integers(-50, 50, size=(60, 4)).astype(dtype)
+    embeddings = np.repeat(points, 5, axis=0) + dtype(10_000)
+    snapshot = Snapshot(np.full((300, 2), 0.5), [0] + [-1] * 299, embeddings)
+    chosen = Coreset().rank(snapshot, 50, rng)
+    assert len(set((chosen // 5).tolist())) == 50
+
+
+def test_nothing_is_chosen_of_nothing():
+    snapshot = Snapshot(np.full((5, 2), 0.5), None, np.eye(5))
+    assert len(Coreset().rank(snapshot, 0, np.random.default_rng(0))) == 0
 
 
 def test_the_first_is_uniform_while_nothing_is_labelled():

@@ -1,14 +1,17 @@
 """DIRECT against its definition written naively, and what it and GALAXY do with wrong labels."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import UNLABELED, Galaxy, Snapshot
-from galaxy_al.annotators import noisy_annotator
 from galaxy_al.strategies.direct import Direct
-from naive_direct import NaiveDirect
+from naive_direct import NaiveDirect, best_thresholds, outward, shrunk, signs
+from naive_galaxy import ranking
+from noisy_pools import rare_found, scored_pool
 from test_galaxy import pools
 
 
@@ -44,30 +47,6 @@ def test_every_group_is_one_the_definition_allows(pool, budget, annotators, seed
             known[index] = int(truth[index])
 
 
-def overlapping_pool(seed, size=10_000, n_rare=100):
-    """Scores of a fair model of two classes, of which the first is rare."""
-    rng = np.random.default_rng(seed)
-    truth = (np.arange(size) >= n_rare).astype(int)
-    logits = rng.normal(size=(size, 2)) + 4 * np.eye(2)[truth] + [0, 2]
-    proba = np.exp(logits)
-    return proba / proba.sum(axis=1, keepdims=True), truth
-
-
-def rare_found(strategy, flip_rate, seed, budget=100):
-    proba, truth = overlapping_pool(seed)
-    rng = np.random.default_rng(seed)
-    annotator = noisy_annotator(truth, flip_rate, rng)
-    labels = np.full(len(truth), UNLABELED)
-    first = [*rng.choice(100, 2, replace=False), *rng.choice(np.arange(100, 10_000), 20)]
-    labels[first] = [annotator(index) for index in first]
-    session = strategy.start(Snapshot(proba, labels), rng=rng, budget=budget)
-    asked = []
-    for _ in range(budget):
-        asked.append(session.ask())
-        session.tell(asked[-1], annotator(asked[-1]))
-    return np.count_nonzero(truth[asked] == 0)
-
-
 def test_without_noise_galaxy_finds_as_much_and_with_noise_direct_finds_more():
     found = {
         (type(strategy), flip_rate): np.mean(
@@ -82,7 +61,7 @@ def test_without_noise_galaxy_finds_as_much_and_with_noise_direct_finds_more():
 
 @pytest.mark.parametrize("annotators", [1, 4, 7])
 def test_a_group_is_handed_out_before_any_answer_and_no_more(annotators):
-    proba, truth = overlapping_pool(0, 500)
+    proba, truth = scored_pool(0, size=500)
     labels = np.where(np.arange(500) % 100 == 0, truth, UNLABELED)
 
     def first_questions(answer):
@@ -100,11 +79,72 @@ def test_a_group_is_handed_out_before_any_answer_and_no_more(annotators):
 
 
 def test_nobody_waits_for_answers_that_do_not_come():
-    proba, _ = overlapping_pool(0, 300)
+    proba, _ = scored_pool(0, size=300)
     session = Direct(3).start(Snapshot(proba), rng=np.random.default_rng(0), budget=20)
     assert sorted(session.ask() for _ in range(300)) == list(range(300))
 
 
 def test_there_must_be_an_annotator():
-    with pytest.raises(ValueError, match="annotators must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="annotators must be a whole number of at least 1, got 0"):
         Direct(annotators=0)
+
+
+def chi_squared(counts, n_kinds):
+    """By how much counts of equally likely kinds differ from being equal."""
+    expected = sum(counts.values()) / n_kinds
+    seen = sum((count - expected) ** 2 / expected for count in counts.values())
+    return seen + (n_kinds - len(counts)) * expected
+
+
+@pytest.mark.parametrize("size", [60, 40])
+def test_a_group_is_uniform_in_the_version_space(size):
+    # One label at each end: of 60 places there are enough to try at random, of 40 there are not.
+    proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=size)
+    labels = np.full(size, UNLABELED)
+    labels[[4, size - 6]] = 0, 1
+    snapshot, counts = Snapshot(proba, labels), Counter()
+    for seed in range(3000):
+        session = Direct(20).start(snapshot, rng=np.random.default_rng(seed), budget=80)
+        counts.update(session.ask() for _ in range(20))
+    assert set(counts) == set(range(5, size - 6))
+    # 3,000 draws of 20 without replacement vary less than chi squared has it.
+    assert chi_squared(counts, size - 11) < 2 * (size - 11)
+
+
+def test_classes_are_widened_in_random_order_and_what_does_not_divide_is_drawn():
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), size=200)
+    first, second = Counter(), Counter()
+    for seed in range(600):
+        session = Direct().start(Snapshot(proba), rng=np.random.default_rng(seed), budget=8)
+        session._plan()
+        second[tuple(session._widenings)] += 1
+        first[tuple(step.n_left for step in session._reductions)] += 1
+    assert chi_squared(second, 6) < 25.8  # 5 degrees of freedom: 1 in 10,000
+    assert set(first) == {(2, 1, 1), (1, 2, 1), (1, 1, 2)}
+    assert chi_squared(first, 3) < 18.5
+
+
+def test_the_end_to_drop_and_the_best_threshold_are_drawn_where_they_tie():
+    proba = np.linspace([0.9, 0.1], [0.1, 0.9], num=30)
+    labels = np.full(30, UNLABELED)
+    labels[[10, 13, 16]] = 0, 1, 0
+    snapshot, line = Snapshot(proba, labels), ranking(proba, 0)[::-1]
+    w = signs(line, {10: 0, 13: 1, 16: 0}, 0)
+    spaces, thresholds = Counter(), Counter()
+    for seed in range(2000):
+        session = Direct(1).start(snapshot, rng=np.random.default_rng(seed), budget=20)
+        session._plan()
+        step = session._reductions[0]
+        step.low, step.high, step.factor = 17, 21, 5.0  # nothing is labelled there
+        session._shrink(step, *session._labeled_line(0))
+        spaces[step.low, step.high] += 1
+        thresholds[session._best_threshold(0)] += 1
+    assert set(spaces) == shrunk(w, 17, 21, 5.0) == {(place, place) for place in range(17, 22)}
+    assert set(thresholds) == set(best_thresholds(w))
+    assert chi_squared(thresholds, len(thresholds)) < 60
+    by_coin = {17: 125, 18: 500, 19: 750, 20: 500, 21: 125}  # how often four tosses fall so
+    assert sum((spaces[p, p] - n) ** 2 / n for p, n in by_coin.items()) < 23.6
+
+
+def test_outward_takes_left_and_right_in_turn():
+    assert outward([3, 1, 4, 0, 5], 2, {3, 4, 0, 5}, 4) == [3, 4, 0, 5]

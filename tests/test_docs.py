@@ -24,6 +24,14 @@ def test_the_python_examples_of_the_readme_run(capsys):
     assert last.startswith("100 ")
 
 
+def test_the_examples_of_the_methods_page_run():
+    namespace = {}
+    for _, block in blocks("docs/methods.md", "python"):
+        exec(block, namespace)
+    assert len(namespace["batch"]) == 100
+    assert namespace["predicted"].shape == (500,)
+
+
 def test_the_first_example_is_about_ten_lines():
     _, block = blocks("README.md", "python")[0]
     assert len([line for line in block.splitlines() if line and "import" not in line]) <= 10

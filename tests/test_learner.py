@@ -172,7 +172,44 @@ def test_a_classifier_without_a_linear_last_layer_says_so_where_one_is_needed():
     embeddings, truth = rare_blobs()
     assert simulate(embeddings, truth, "badge", lambda seed: GaussianNB(), 50, 2)[-1].n_labels
     with pytest.raises(ValueError, match="Strategy 'base' needs head"):
-        simulate(embeddings, truth, "base", lambda seed: GaussianNB(), batch_size=50, rounds=2)
+        Learner(embeddings, 3, strategy="base", head=lambda seed: GaussianNB())
+
+
+def test_pipelines_in_pipelines_and_with_sparse_features_are_heads_too():
+    from sklearn.decomposition import PCA
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
+
+    embeddings, truth = rare_blobs()
+    heads = (
+        lambda seed: make_pipeline(LogisticRegression()),
+        lambda seed: make_pipeline(PCA(2), make_pipeline(PCA(2), LogisticRegression())),
+        lambda seed: make_pipeline(KBinsDiscretizer(5), LogisticRegression()),
+        lambda seed: make_pipeline("passthrough", LogisticRegression()),
+    )
+    for head in heads:
+        for strategy in ("random", "base"):
+            history = simulate(embeddings, truth, strategy, head, batch_size=50, rounds=3)
+            assert history[-1].n_labels == 150
+
+
+def test_a_graph_that_does_not_fit_is_refused_before_anybody_labels():
+    from galaxy_al.strategies import S2
+
+    with pytest.raises(ValueError, match="graph has 4 nodes, the pool 100"):
+        Learner(rare_blobs(100)[0], 3, strategy=S2(np.ones((4, 4))))
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_while_one_class_is_known_the_order_of_the_pool_does_not_matter(strategy):
+    # Scores that are all the same would let strategies ask 0, 1, 2, and so on.
+    rng = np.random.default_rng(0)
+    learner = Learner(rng.normal(size=(2000, 2)), 2, strategy=strategy, batch_size=20)
+    for _ in range(20):
+        learner.tell(learner.ask(), 1)
+    learner.refit()
+    assert np.mean([learner.ask() for _ in range(20)]) > 500
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))

@@ -55,16 +55,29 @@ def test_copies_are_neighbours_of_each_other_and_not_of_themselves():
 def test_any_adjacency_matrix_is_taken(kind):
     weights = np.array([[5.0, -2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.1, 0.0]])
     expected = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
-    np.testing.assert_array_equal(checked_graph(kind(weights), 3).toarray(), expected)
+    np.testing.assert_array_equal(checked_graph(kind(weights)).toarray(), expected)
 
 
 def test_a_matrix_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match=r"graph must be a matrix of 4 x 4, got \(3, 3\)"):
-        checked_graph(np.eye(3), 4)
+    with pytest.raises(ValueError, match=r"graph must be a square matrix, got shape \(3, 4\)"):
+        checked_graph(np.ones((3, 4)))
     with pytest.raises(ValueError, match="k must be at least 1, got 0"):
         knn_graph(np.eye(3), k=0)
     with pytest.raises(ValueError, match="embeddings must be a table of numbers"):
         knn_graph(np.zeros(3))
+    with pytest.raises(ValueError, match="embeddings must be finite; row 1 is not"):
+        knn_graph([[0.0], [np.nan]])
+
+
+@pytest.mark.parametrize("labels", [[0, -1], [0, -3, 1], [0.5, 1.0, 1.0], [[0, 1, 1]]])
+def test_labels_that_do_not_fit_the_graph_are_refused(labels):
+    with pytest.raises(ValueError, match="labels must be 3 classes, or -1 for unknown"):
+        nearest_label(np.ones((3, 3)), labels, 0, np.random.default_rng(0))
+
+
+def test_edges_that_are_given_twice_do_not_cancel():
+    twice = sparse.coo_array(([1, -1], ([0, 0], [1, 1])), shape=(2, 2))
+    assert checked_graph(twice).toarray().tolist() == [[False, True], [True, False]]
 
 
 def hops_to_labels(edges, labels, absent=()):
@@ -128,7 +141,7 @@ def test_whatever_changes_the_distances_and_the_middles_are_those_of_networkx(ed
     nodes, classes = st.integers(0, size - 1), st.integers(0, 2)
     known, absent = data.draw(st.dictionaries(nodes, classes)), set()
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    nearest = NearestLabels(checked_graph(edges, size), known, absent, rng)
+    nearest = NearestLabels(checked_graph(edges), known, absent, rng)
     for move in data.draw(st.lists(st.sampled_from(["label", "unlabel", "leave"]), max_size=12)):
         node = data.draw(nodes)
         if move == "label" and node not in known:

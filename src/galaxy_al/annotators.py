@@ -36,11 +36,17 @@ def noisy_annotator(
     [True, True, True, True]
     """
     right = np.asarray(truth)
+    if right.ndim != 1 or not len(right) or right.dtype.kind not in "iu" or right.min() < 0:
+        raise ValueError(
+            f"truth must be a list of classes, 0 or more, got {right.dtype} of shape {right.shape}."
+        )
     n_classes = int(right.max()) + 1 if n_classes is None else n_classes
     if not 0 <= flip_rate <= 1:
         raise ValueError(f"flip_rate must be between 0 and 1, got {flip_rate}.")
     if n_classes < 2 or n_classes <= right.max():
-        raise ValueError(f"n_classes must be more than the largest class, and 2, got {n_classes}.")
+        raise ValueError(
+            f"n_classes must be at least 2 and more than the largest class, got {n_classes}."
+        )
     away = rng.integers(1, n_classes, size=len(right))
     answers = np.where(rng.random(len(right)) < flip_rate, (right + away) % n_classes, right)
     return lambda index: int(answers[index])

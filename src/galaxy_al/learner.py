@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from galaxy_al.annotators import Annotator
 from galaxy_al.errors import PoolExhausted
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision
-from galaxy_al.models.heads import Head, fit_head, kernel_head
+from galaxy_al.models.heads import FittedHead, Head, fit_head, kernel_head
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies import Session, Strategy, make_strategy
 from galaxy_al.strategies.random import Random
@@ -23,8 +23,8 @@ MakeHead = Callable[[int], Head]
 class Learner:
     """Asks for labels and learns from them, round by round.
 
-    The first questions are random, each seed its own; after every `refit` they are the
-    strategy's.
+    The first questions are random, each seed its own, until two classes are known; after every
+    `refit` from then on they are the strategy's.
 
     Parameters
     ----------
@@ -73,9 +73,10 @@ class Learner:
         self._make_head = _checked_head(head)
         self._seed = seed
         self._rng = np.random.default_rng(seed)
-        self._fitted = fit_head(self._make_head(seed), self.embeddings, {}, n_classes)
-        self.strategy.prepare(Snapshot(self.proba, embeddings=self.embeddings), rng=self._rng)
-        self._session = self._start(Random(), {}, set())
+        self._fitted = self._fit({})
+        self.strategy.check(self._snapshot())
+        self.strategy.prepare(self._snapshot(), rng=self._rng)
+        self._session = self._start({}, set())
 
     @property
     def proba(self) -> NDArray[np.float64]:
@@ -118,16 +119,23 @@ class Learner:
         Questions in flight stay so.
         """
         before = self._session
-        head = self._make_head(self._seed)
-        self._fitted = fit_head(head, self.embeddings, before.labels, self.n_classes)
-        self._session = self._start(self.strategy, before.labels, before.skipped)
+        self._fitted = self._fit(before.labels)
+        self._session = self._start(before.labels, before.skipped)
         for index in before.pending:
             self._session.hold(index)
 
-    def _start(self, strategy: Strategy, labels: dict[int, int], skipped: set[int]) -> Session:
+    def _fit(self, labels: dict[int, int]) -> FittedHead:
+        head, keep = self._make_head(self._seed), "embeddings" in self.strategy.needs
+        return fit_head(head, self.embeddings, labels, self.n_classes, keep)
+
+    def _snapshot(self) -> Snapshot:
         fitted = self._fitted
-        snapshot = Snapshot(fitted.proba, None, fitted.embeddings, fitted.last_layer)
-        now = snapshot.updated(labels, skipped)
+        return Snapshot(fitted.proba, None, fitted.embeddings, fitted.last_layer)
+
+    def _start(self, labels: dict[int, int], skipped: set[int]) -> Session:
+        """Let the strategy ask, or chance while there is nothing to tell apart."""
+        strategy = self.strategy if len(set(labels.values())) > 1 else Random()
+        now = self._snapshot().updated(labels, skipped)
         return strategy.start(now, rng=self._rng, budget=self.batch_size)
 
 

@@ -36,31 +36,34 @@ def knn_graph(embeddings: ArrayLike, k: int = 10) -> csr_array:
         raise ValueError(
             f"embeddings must be a table of numbers, got shape {table.shape} of {table.dtype}."
         )
+    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+    if len(bad):
+        raise ValueError(f"embeddings must be finite; row {bad[0]} is not.")
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}.")
     if table.dtype not in (np.float32, np.float64):
         table = table.astype(np.float32 if table.dtype == np.float16 else np.float64)
     k = min(k, len(table) - 1)
     if not k:
-        return checked_graph(np.zeros((1, 1)), 1)
+        return checked_graph(np.zeros((1, 1)))
     search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(table)
-    return checked_graph(search.kneighbors_graph(mode="connectivity"), len(table))
+    return checked_graph(search.kneighbors_graph(mode="connectivity"))
 
 
-def checked_graph(graph: Any, size: int) -> csr_array:
-    """A graph without directions, weights and loops, from an adjacency matrix of so many nodes."""
-    from scipy.sparse import csr_array, issparse
+def checked_graph(graph: Any) -> csr_array:
+    """A graph without directions, weights and loops, from any adjacency matrix."""
+    from scipy.sparse import coo_array, csr_array, issparse
 
-    matrix = csr_array(graph if issparse(graph) else np.asarray(graph))
-    if matrix.shape != (size, size):
-        raise ValueError(f"graph must be a matrix of {size} x {size}, got {matrix.shape}.")
-    joined = csr_array((matrix != 0).astype(bool))
-    joined = csr_array(joined + joined.T).tocoo()
-    between = joined.row != joined.col
-    ends = joined.row[between], joined.col[between]
-    clean = csr_array((np.ones(len(ends[0]), dtype=bool), ends), shape=(size, size))
-    clean.sort_indices()
-    return clean
+    matrix = graph if issparse(graph) else np.asarray(graph)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"graph must be a square matrix, got shape {matrix.shape}.")
+    entries = coo_array(matrix)
+    edges = (entries.data != 0) & (entries.row != entries.col)
+    ends = entries.row[edges], entries.col[edges]
+    both = np.concatenate(ends), np.concatenate(ends[::-1])
+    joined = csr_array((np.ones(len(both[0]), dtype=bool), both), shape=matrix.shape)
+    joined.sum_duplicates()
+    return joined
 
 
 def nearest_label(
@@ -85,8 +88,12 @@ def nearest_label(
     >>> nearest_label(path, [0, -1, -1, -1, 1], 1, np.random.default_rng(0))[[0, 1, 3, 4]]
     array([0, 0, 1, 1])
     """
-    array = np.asarray(labels)
-    matrix = checked_graph(graph, len(array))
+    array, matrix = np.asarray(labels), checked_graph(graph)
+    if array.shape != matrix.shape[:1] or array.dtype.kind not in "iu" or array.min() < UNLABELED:
+        raise ValueError(
+            f"labels must be {matrix.shape[0]} classes, or {UNLABELED} for unknown, "
+            f"got {array.dtype} of shape {array.shape}."
+        )
     labeled = np.flatnonzero(array != UNLABELED).tolist()
     known = {node: int(array[node]) for node in labeled}
     nearest = NearestLabels(matrix, known, (), rng)
@@ -96,10 +103,10 @@ def nearest_label(
 class NearestLabels:
     """For every node of a graph the hops to the nearest label, and the label.
 
-    Also, for every node, the length of the shortest path between two different labels on which
-    it is the last node that is nearer to the first. The least of these lengths is that of the
-    shortest path between any two nodes of different labels: along such a path the nearest label
-    changes at some edge, and the two ways on from there are no longer than the path.
+    Every node is in the territory of its nearest label. `path_lengths` has for every node the
+    shortest path that crosses from there into another label's territory. The least of these is the
+    shortest path between any two nodes of different labels: along such a path the territory
+    changes at some edge, and the ways on to the two nearest labels are no longer than the path.
 
     Edges between nodes of different labels are cut. No label is nearer by such an edge, so
     cutting them changes no distance; they only do not count as paths.

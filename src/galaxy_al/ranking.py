@@ -13,7 +13,6 @@ asks for a node or a rank in it.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.codes import N_CODES, Codes, Floats, Scratch
 from galaxy_al.snapshot import row_blocks
+from galaxy_al.threads import n_threads
 
 Nodes = NDArray[np.integer[Any]]
 Number = TypeVar("Number", float, Floats)
@@ -208,12 +208,6 @@ def _sample(proba: Floats, every: int) -> Floats:
     starts = np.arange(0, len(proba) - every + 1, every)
     sample: Floats = proba[starts + np.random.default_rng(0).integers(every, size=len(starts))]
     return sample
-
-
-def n_threads() -> int:
-    """How many threads to use: as ``OMP_NUM_THREADS`` says, or one for each core."""
-    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(wanted) if wanted.isdecimal() and int(wanted) else os.cpu_count() or 1
 
 
 def _packed(proba: Floats, codes: Codes, start: int, stop: int) -> NDArray[np.uint32]:

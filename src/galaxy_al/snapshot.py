@@ -17,6 +17,7 @@ UNLABELED = -1
 SUM_TOLERANCE = 1e-3
 
 _ROWS_AT_ONCE = 1 << 16
+_MOST = 1e15  # of an embedding: sums of squares stay finite in single precision
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -108,10 +109,13 @@ class Snapshot:
         if self.embeddings is None:
             raise ValueError("The snapshot has no embeddings: pass Snapshot(..., embeddings=h).")
         for start, stop in row_blocks(self.size, _ROWS_AT_ONCE >> 4):
-            finite = np.isfinite(self.embeddings[start:stop]).all(axis=1)
-            if not finite.all():
-                bad = start + int(finite.argmin())
-                raise ValueError(f"embeddings must be finite; row {bad} is not.")
+            largest = np.abs(self.embeddings[start:stop]).max(axis=1)
+            usable = largest.astype(np.float64) < _MOST
+            if not usable.all():
+                bad = start + int(usable.argmin())
+                raise ValueError(
+                    f"embeddings must be finite and below {_MOST:g}; row {bad} is not."
+                )
         if self.embeddings.dtype in (np.float32, np.float64):
             return self.embeddings
         wider = np.float32 if self.embeddings.dtype.itemsize < 4 else np.float64
@@ -228,9 +232,9 @@ def _checked_embeddings(
     if embeddings is None:
         return None
     array = np.asarray(embeddings)
-    if array.ndim != 2 or array.shape[0] != size or array.dtype.kind != "f":
+    if array.ndim != 2 or array.shape[0] != size or not array.shape[1] or array.dtype.kind != "f":
         raise ValueError(
-            f"embeddings must be a table of floats with {size} rows like proba, "
+            f"embeddings must be a table of floats with {size} rows like proba, and a column, "
             f"got shape {array.shape} of {array.dtype}."
         )
     return _frozen(array)

@@ -57,41 +57,78 @@ class FittedHead:
 
 
 def fit_head(
-    head: Head, embeddings: NDArray[Any], labels: dict[int, int], n_classes: int
+    head: Head,
+    embeddings: NDArray[Any],
+    labels: dict[int, int],
+    n_classes: int,
+    keep_features: bool = True,
 ) -> FittedHead:
     """Train a head on the labelled examples and score the whole pool.
 
     A class that has no label yet gets probability 0. While only one class has labels there is
     nothing to learn, and all classes are equally likely.
+
+    Parameters
+    ----------
+    keep_features
+        Hand on the inputs of the last layer; otherwise the embeddings as they were given.
     """
     if len(set(labels.values())) < 2:
-        proba = np.full((len(embeddings), n_classes), 1 / n_classes)
-        nothing = np.zeros((n_classes, embeddings.shape[1])), np.zeros(n_classes)
-        return FittedHead(proba, embeddings, nothing)
+        return _untrained(head, embeddings, n_classes)
     proba = np.zeros((len(embeddings), n_classes))
     indices = sorted(labels)
     head.fit(embeddings[indices], np.array([labels[i] for i in indices]))
     features, final = _last_stage(head, embeddings)
     proba[:, final.classes_] = final.predict_proba(features)
-    return FittedHead(proba, features, _last_layer(final, n_classes))
+    if not keep_features:
+        return FittedHead(proba, embeddings, None)
+    return FittedHead(proba, _dense(features), _last_layer(final, n_classes))
 
 
-def _last_stage(head: Head, embeddings: NDArray[Any]) -> tuple[NDArray[Any], Head]:
+def _untrained(head: Head, embeddings: NDArray[Any], n_classes: int) -> FittedHead:
+    proba = np.full((len(embeddings), n_classes), 1 / n_classes)
+    if not _is_linear(_stages(head)[-1]):
+        return FittedHead(proba, embeddings, None)
+    nothing = np.zeros((n_classes, embeddings.shape[1])), np.zeros(n_classes)
+    return FittedHead(proba, embeddings, nothing)
+
+
+def _stages(head: Head) -> list[Any]:
+    """A head's transformers and, last, its classifier; pipelines may hold pipelines."""
     from sklearn.pipeline import Pipeline
 
-    if isinstance(head, Pipeline) and len(head) > 1:
-        return head[:-1].transform(embeddings), head[-1]
-    return embeddings, head
+    if not isinstance(head, Pipeline):
+        return [head]
+    *transformers, final = (step for _, step in head.steps)
+    return [*transformers, *_stages(final)]
+
+
+def _last_stage(head: Head, embeddings: NDArray[Any]) -> tuple[Any, Head]:
+    *transformers, final = _stages(head)
+    features = embeddings
+    for transformer in transformers:
+        if transformer is not None and transformer != "passthrough":
+            features = transformer.transform(features)
+    return features, final
+
+
+def _dense(features: Any) -> NDArray[np.floating[Any]]:
+    table = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
+    return table if table.dtype.kind == "f" else table.astype(np.float64)
+
+
+def _is_linear(head: Head) -> bool:
+    from sklearn.linear_model import LogisticRegression
+
+    return isinstance(head, LogisticRegression)
 
 
 def _last_layer(
     head: Head, n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    from sklearn.linear_model import LogisticRegression
-
-    if not isinstance(head, LogisticRegression):
+    if not _is_linear(head):
         return None
-    weights, bias = head.coef_, head.intercept_
+    weights, bias = head.coef_, head.intercept_  # type: ignore[attr-defined]
     if len(head.classes_) == 2:  # one row for two classes: the difference of their logits
         weights, bias = np.concatenate([-weights, weights]) / 2, np.append(-bias, bias) / 2
     all_weights = np.zeros((n_classes, weights.shape[1]))

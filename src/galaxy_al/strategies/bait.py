@@ -6,16 +6,17 @@ Kronecker product. It is written out only as a sum over many examples, a (K dim)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.ranking import n_threads
 from galaxy_al.snapshot import Snapshot, row_blocks
-from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy
+from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy, check_count
+from galaxy_al.threads import n_threads
 
 Matrix = NDArray[np.float64]
 
@@ -23,6 +24,8 @@ _MOST_WEIGHTS = 640  # K dim by default: the matrices then take 3 MB each, and f
 _MOST_BYTES = 2 << 30
 _CELLS_AT_ONCE = 1 << 16
 _FIRST_TRIED = 64
+_UPDATES_PER_INVERSION = 32
+_LOST_DIGITS = 1e-6  # tables that have shrunk so much by subtraction are computed anew
 
 
 class Bait(Strategy):
@@ -36,10 +39,12 @@ class Bait(Strategy):
     dim
         Embeddings are projected to this many dimensions, those in which the pool has the largest
         second moment (a PCA without centring, since F holds h h' as it is). By default as many
-        as let K times ``dim`` be 640 at most; memory and work grow with its square.
+        as let K times ``dim`` be 640 at most, so that the matrices fit the cache, and one at
+        least; memory and work grow with its square.
     candidates
-        Look only at this many unlabelled examples, drawn at random; by default at all. Each
-        costs 16 K^2 bytes, and where that comes to more than 2 GB this must be said.
+        Look only at this many unlabelled examples, drawn at random, twice the budget at least;
+        by default at all. Each costs 16 K^2 + 8 ``dim`` bytes: where that comes to more than 2 GB
+        you are asked to say.
     regularization
         The paper's lambda.
 
@@ -63,40 +68,59 @@ class Bait(Strategy):
         regularization: float = 1.0,
     ) -> None:
         for name, value in (("dim", dim), ("candidates", candidates)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
+            if value is not None:
+                check_count(name, value)
         if not regularization > 0:
             raise ValueError(f"regularization must be more than 0, got {regularization}.")
         self.dim, self.candidates, self.regularization = dim, candidates, regularization
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """``budget`` askable indices in the order in which they were added, ties by index."""
-        embeddings = snapshot.required_embeddings
-        free, labeled = snapshot.askable(), snapshot.labeled()
-        considered = free
-        if self.candidates is not None and self.candidates < len(free):
-            considered = np.sort(rng.choice(free, self.candidates, replace=False))
+        """``budget`` askable indices in the order in which they were added."""
+        embeddings, free = snapshot.required_embeddings, snapshot.askable()
+        considered = self._draw_candidates(free, budget, rng)
         if budget >= len(considered):
             return considered
-        _check_memory(len(considered), snapshot.n_classes)
-        dim = self.dim or max(_MOST_WEIGHTS // snapshot.n_classes, 1)
-        axes = principal_axes(embeddings, min(dim, embeddings.shape[1]))
-        known = _fisher_sum(_Examples.of(snapshot, labeled, axes))
+        dim = min(self.dim or max(_MOST_WEIGHTS // snapshot.n_classes, 1), embeddings.shape[1])
+        _check_memory(len(considered), snapshot.n_classes, dim)
+        axes = principal_axes(embeddings, dim)
+        known = _fisher_sum(snapshot, snapshot.labeled(), axes)
         known[np.diag_indices_from(known)] += self.regularization
+        design = _Design(known, _fisher_sum(snapshot, free, axes))
         pool = _Examples.of(snapshot, considered, axes)
-        wanted = pool if considered is free else _Examples.of(snapshot, free, axes)
-        design = _Design(known, _fisher_sum(wanted))
-        chosen = _add(design, pool, min(2 * budget, len(considered)))
-        return considered[_remove(design, pool, chosen, budget)]
+        with _threads() as threads:
+            chosen = _add(design, pool, min(2 * budget, len(considered)), threads)
+            return considered[_remove(design, pool, chosen, budget, threads)]
+
+    def _draw_candidates(
+        self, free: NDArray[np.intp], budget: int, rng: np.random.Generator
+    ) -> NDArray[np.intp]:
+        if self.candidates is None or self.candidates >= len(free):
+            return free
+        if self.candidates < 2 * budget:
+            raise ValueError(
+                f"candidates must be at least twice the budget of {budget}, got {self.candidates}."
+            )
+        return np.sort(rng.choice(free, self.candidates, replace=False))
 
 
-def _check_memory(n_candidates: int, n_classes: int) -> None:
-    each = 16 * n_classes**2
-    if n_candidates * each > _MOST_BYTES:
+def _check_memory(n_candidates: int, n_classes: int, dim: int) -> None:
+    each = 16 * n_classes**2 + 8 * dim
+    needed = n_candidates * each + 32 * (n_classes * dim) ** 2
+    if needed > _MOST_BYTES:
         raise ValueError(
-            f"bait would take {n_candidates * each / 1e9:.0f} GB for {n_candidates} candidates "
-            f"and {n_classes} classes: pass Bait(candidates=...), {_MOST_BYTES // each} at most."
+            f"bait would take {needed / 1e9:.1f} GB for {n_candidates} candidates, {n_classes} "
+            f"classes and dim {dim}, more than {_MOST_BYTES / 1e9:.1f}: pass "
+            f"Bait(candidates=..., dim=...)."
         )
+
+
+@contextmanager
+def _threads() -> Iterator[ThreadPoolExecutor]:
+    """One thread for each core, each with a linear algebra of one thread."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as threads:
+        yield threads
 
 
 def principal_axes(embeddings: NDArray[Any], dim: int) -> Matrix:
@@ -134,46 +158,73 @@ class _Examples:
         return _Examples(self.proba[which], self.embeddings[which])
 
 
-def _fisher_sum(examples: _Examples) -> Matrix:
+def _fisher_sum(snapshot: Snapshot, index: NDArray[np.intp], axes: Matrix) -> Matrix:
     """The sum of F(x), from F(x) = diag(p) x h h' - (p x h)(p x h)'."""
-    dim = examples.dim
-    total = np.zeros((examples.n_classes * dim,) * 2)
-    for low, high in row_blocks(len(examples), ROWS_AT_ONCE):
-        h = examples.embeddings[low:high]
-        weighted = (examples.proba[low:high, :, None] * h[:, None, :]).reshape(high - low, -1)
-        total -= weighted.T @ weighted
-        for start in range(0, len(total), dim):
-            block = slice(start, start + dim)
-            total[block, block] += weighted[:, block].T @ h
+    dim = axes.shape[1]
+    total = np.zeros((snapshot.n_classes * dim,) * 2)
+    for low, high in row_blocks(len(index), ROWS_AT_ONCE):
+        block = _Examples.of(snapshot, index[low:high], axes)
+        weighted = block.proba[:, :, None] * block.embeddings[:, None, :]
+        rows = weighted.reshape(len(block), -1)
+        total -= rows.T @ rows
+        for k in range(snapshot.n_classes):
+            here = slice(k * dim, (k + 1) * dim)
+            total[here, here] += weighted[:, k].T @ block.embeddings
     return total
 
 
 class _Design:
-    """M^-1 for M = lambda I + the sum of F over L and the set, and G = M^-1 F_U M^-1."""
+    """M = lambda I + the sum of F over L and the set, its inverse, and F_U."""
 
     def __init__(self, known: Matrix, wanted: Matrix) -> None:
-        self.inverse: Matrix = np.asarray(np.linalg.inv(known), dtype=np.float64)
-        self._wanted = wanted
-        self.weighted: Matrix = self.inverse @ wanted @ self.inverse
+        self._known, self._wanted = known, wanted
+        self._n_updates = 0
+        self._invert()
 
-    def update(self, p: Matrix, h: Matrix, sign: int) -> tuple[Matrix, Matrix]:
-        """Add an example with scores p and embedding h (sign 1), or take it out (sign -1).
+    def weighted(self) -> Matrix:
+        """G = M^-1 F_U M^-1, computed anew: small differences of it would drown in rounding."""
+        product: Matrix = self.inverse @ self._wanted @ self.inverse
+        return product
 
-        Returns P and W: M^-1 has fallen by P P' and G by P W' + W P', times the sign.
+    def add(self, p: Matrix, h: Matrix) -> tuple[Matrix, Matrix]:
+        """Add an example with scores p and embedding h.
+
+        Returns P and W: M^-1 has fallen by P P' and G by P W' + W P'.
         """
-        values, vectors = np.linalg.eigh(np.diag(p) - np.outer(p, p))
-        kept = values > values[-1] * 1e-14
-        root = vectors[:, kept] * np.sqrt(values[kept])
+        root = _covariance_root(p)
         columns = self.inverse.reshape(-1, len(p), len(h)) @ h @ root
         inner = root.T @ np.einsum("f,kfr->kr", h, columns.reshape(len(p), len(h), -1))
-        factor = np.linalg.cholesky(np.eye(len(inner)) + sign * inner)
-        P = np.linalg.solve(factor, columns.T).T
+        P = np.linalg.solve(np.linalg.cholesky(np.eye(len(inner)) + inner), columns.T).T
         wanted_P = self._wanted @ P
-        W = self.inverse @ wanted_P - (sign / 2) * (P @ (P.T @ wanted_P))
-        self.inverse -= sign * (P @ P.T)
-        change = P @ W.T
-        self.weighted -= sign * (change + change.T)
-        return P, W
+        W = self.inverse @ wanted_P - P @ (P.T @ wanted_P) / 2
+        self._known += _fisher(p, h)
+        self._n_updates += 1
+        if self._n_updates % _UPDATES_PER_INVERSION:
+            self.inverse -= P @ P.T
+        else:
+            self._invert()
+        return np.asarray(P, dtype=np.float64), W
+
+    def remove(self, p: Matrix, h: Matrix) -> None:
+        """Take an example out."""
+        self._known -= _fisher(p, h)
+        self._invert()
+
+    def _invert(self) -> None:
+        self.inverse: Matrix = np.asarray(np.linalg.inv(self._known), dtype=np.float64)
+
+
+def _fisher(p: Matrix, h: Matrix) -> Matrix:
+    matrix: Matrix = np.asarray(np.kron(np.diag(p) - np.outer(p, p), np.outer(h, h)))
+    return matrix
+
+
+def _covariance_root(p: Matrix) -> Matrix:
+    """R with R R' = diag p - p p', K x (K - 1), for one row or several."""
+    values, vectors = np.linalg.eigh(p[..., :, None] * (np.eye(p.shape[-1]) - p[..., None, :]))
+    root: Any = vectors * np.sqrt(values.clip(0))[..., None, :]
+    kept: Matrix = root[..., 1:]  # the smallest eigenvalue is 0
+    return kept
 
 
 class _Forms:
@@ -183,66 +234,62 @@ class _Forms:
     trace(M^-1 F_U) falls when the example is added: trace((I + S B)^-1 S C).
     """
 
-    def __init__(self, examples: _Examples, design: _Design) -> None:
-        self.examples = examples
+    def __init__(self, examples: _Examples, design: _Design, threads: ThreadPoolExecutor) -> None:
+        self.examples, self._design, self._threads = examples, design, threads
         shape = len(examples), examples.n_classes, examples.n_classes
         self._b, self._c = np.empty(shape), np.empty(shape)
+        self._size_when_computed = np.empty(len(examples))
+        self.compute(np.arange(len(examples)))
 
-        def fill(rows: slice) -> None:
-            h = examples.embeddings[rows]
-            self._b[rows] = _quadratic_forms(design.inverse, h)
-            self._c[rows] = _quadratic_forms(design.weighted, h)
+    def compute(self, which: NDArray[np.intp]) -> None:
+        """The tables of some examples from the design as it is."""
+        inverse, weighted = self._design.inverse, self._design.weighted()
 
-        self._for_blocks(fill, len(examples))
+        def fill(block: slice) -> None:
+            rows = which[block]
+            h, p = self.examples.embeddings[rows], self.examples.proba[rows]
+            self._b[rows] = _quadratic_forms(inverse, h)
+            self._c[rows] = _quadratic_forms(weighted, h)
+            sc = _times_covariance(p, self._c[rows])
+            self._size_when_computed[rows] = np.trace(sc, axis1=1, axis2=2)
 
-    def largest_change(self, without: list[int]) -> int:
-        """Where the example stands whose adding lets the trace fall most, ties in order.
+        self._for_blocks(fill, len(which))
+
+    def largest_fall(self, without: list[int]) -> int:
+        """Where the example stands whose adding lets the trace fall most.
 
         Of many only those whose bound is high enough are computed.
         """
         left = np.delete(np.arange(len(self.examples)), without)
         if len(left) > _FIRST_TRIED:
             left = self._may_be_best(left)
-        return int(left[self.changes(left, 1).argmax()])
+        else:
+            self.compute(left)
+        return int(left[self._falls(left).argmax()])
 
-    def _may_be_best(self, left: NDArray[np.intp]) -> NDArray[np.intp]:
-        bounds = np.empty(len(self.examples))
+    def smallest_rise(self, left: NDArray[np.intp]) -> int:
+        """Which of some examples lets the trace rise least when it is taken out.
 
-        def fill(rows: slice) -> None:
-            bounds[rows] = self._bounds(rows)
+        With A = R'BR for S = R R', the rise is trace((I - A)^-1 R'CR).
+        """
+        root = _covariance_root(self.examples.proba[left])
+        turned = root.transpose(0, 2, 1)
+        values, vectors = np.linalg.eigh(turned @ self._b[left] @ root)
+        c = (vectors.transpose(0, 2, 1) @ turned) @ self._c[left] @ (root @ vectors)
+        remaining = (1 - values).clip(np.finfo(float).eps)
+        rises = (np.diagonal(c, axis1=1, axis2=2) / remaining).sum(axis=1)
+        return int(left[rises.argmin()])
 
-        self._for_blocks(fill, len(self.examples))
-        first = left[np.argpartition(-bounds[left], _FIRST_TRIED)[:_FIRST_TRIED]]
-        reached = self.changes(first, 1).max()
-        # Bounds are rounded, too, and may lie a little below what they bound.
-        slack = 1e-9 * (abs(reached) + np.abs(bounds[left]))
-        kept: NDArray[np.intp] = left[bounds[left] + slack >= reached]
-        return kept
-
-    def changes(self, which: NDArray[np.intp], sign: int) -> NDArray[np.float64]:
-        """How much the trace falls with each example (sign 1), or rises without (sign -1)."""
-        changes = np.empty(len(which))
-
-        def fill(block: slice) -> None:
-            rows = which[block]
-            p = self.examples.proba[rows]
-            inner = np.eye(p.shape[1]) + sign * _times_covariance(p, self._b[rows])
-            solved = np.linalg.solve(inner, _times_covariance(p, self._c[rows]))
-            changes[block] = np.trace(solved, axis1=1, axis2=2)
-
-        self._for_blocks(fill, len(which))
-        return changes
-
-    def update(self, P: Matrix, W: Matrix, sign: int) -> None:
-        """Follow an update of the design."""
+    def update(self, P: Matrix, W: Matrix) -> None:
+        """Follow an example that was added to the design."""
         n_classes, rank = self.examples.n_classes, P.shape[1]
-        by_class = np.concatenate([P, W], axis=1).reshape(n_classes, -1, 2 * rank)
+        by_class = np.concatenate([P, W], axis=1).reshape(n_classes, self.examples.dim, 2 * rank)
         both = by_class.transpose(1, 0, 2).reshape(-1, n_classes * 2 * rank)
 
         def follow(rows: slice) -> None:
             flat = self.examples.embeddings[rows] @ both
             products = flat.reshape(-1, n_classes, 2 * rank)
-            left, right = sign * products[..., :rank], products.transpose(0, 2, 1)
+            left, right = products[..., :rank], products.transpose(0, 2, 1)
             self._b[rows] -= left @ right[:, :rank]
             change = left @ right[:, rank:]
             self._c[rows] -= change
@@ -250,32 +297,55 @@ class _Forms:
 
         self._for_blocks(follow, len(self.examples))
 
-    def _bounds(self, rows: slice) -> NDArray[np.float64]:
-        """What the changes cannot exceed.
+    def _may_be_best(self, left: NDArray[np.intp]) -> NDArray[np.intp]:
+        bounds, sizes = self._bounds()
+        worn = left[sizes[left] < _LOST_DIGITS * self._size_when_computed[left]]
+        if len(worn):
+            self.compute(worn)
+            bounds, sizes = self._bounds()
+        first = left[np.argpartition(-bounds[left], _FIRST_TRIED)[:_FIRST_TRIED]]
+        reached = self._falls(first).max()
+        # Bounds are rounded, too, and may lie a little below what they bound.
+        slack = 1e-9 * (abs(reached) + np.abs(bounds[left])) + 1e-12 * sizes[left]
+        return np.union1d(first, left[bounds[left] + slack >= reached])
 
-        With S = R R', A = R'BR and f its norm, (I + A)^-1 <= I - A / (1 + f), so the change is
-        at most trace(SC) - trace(SBSC) / (1 + f).
+    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What the falls cannot exceed, and trace(SC).
+
+        With S = R R', A = R'BR and f its norm, (I + A)^-1 <= I - A / (1 + f), so the fall is at
+        most trace(SC) - trace(SBSC) / (1 + f).
         """
-        p = self.examples.proba[rows]
-        sb, sc = _times_covariance(p, self._b[rows]), _times_covariance(p, self._c[rows])
-        turned = sb.transpose(0, 2, 1)
-        norms = np.sqrt(np.einsum("nkl,nkl->n", sb, turned).clip(0))
-        both: NDArray[np.float64] = np.einsum("nkl,nkl->n", turned, sc)
-        bounds: NDArray[np.float64] = np.trace(sc, axis1=1, axis2=2) - both / (1 + norms)
-        return bounds
+        bounds, sizes = np.empty((2, len(self.examples)))
+
+        def fill(rows: slice) -> None:
+            p = self.examples.proba[rows]
+            sb, sc = _times_covariance(p, self._b[rows]), _times_covariance(p, self._c[rows])
+            turned = sb.transpose(0, 2, 1)
+            norms = np.sqrt(np.einsum("nkl,nkl->n", sb, turned).clip(0))
+            sizes[rows] = np.trace(sc, axis1=1, axis2=2)
+            bounds[rows] = sizes[rows] - np.einsum("nkl,nkl->n", turned, sc) / (1 + norms)
+
+        self._for_blocks(fill, len(self.examples))
+        return bounds, sizes
+
+    def _falls(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
+        """How much the trace falls when each of some examples is added."""
+        falls = np.empty(len(which))
+
+        def fill(block: slice) -> None:
+            rows = which[block]
+            p = self.examples.proba[rows]
+            inner = np.eye(p.shape[1]) + _times_covariance(p, self._b[rows])
+            solved = np.linalg.solve(inner, _times_covariance(p, self._c[rows]))
+            falls[block] = np.trace(solved, axis1=1, axis2=2)
+
+        self._for_blocks(fill, len(which))
+        return falls
 
     def _for_blocks(self, work: Callable[[slice], None], size: int) -> None:
         """Work on rows in blocks small enough for the cache, on all cores."""
-        from threadpoolctl import threadpool_limits
-
-        n_rows = max(_CELLS_AT_ONCE // self.examples.n_classes**2, 1)
-        if size <= n_rows or n_rows == 1:
-            for row in range(0, size, n_rows):
-                work(slice(row, row + n_rows))
-            return
-        blocks = row_blocks(size, n_rows)
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as threads:
-            list(threads.map(lambda block: work(slice(*block)), blocks))
+        blocks = row_blocks(size, max(_CELLS_AT_ONCE // self.examples.n_classes**2, 1))
+        list(self._threads.map(lambda block: work(slice(*block)), blocks))
 
 
 def _times_covariance(p: Matrix, tables: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -295,24 +365,27 @@ def _quadratic_forms(matrix: Matrix, h: Matrix) -> NDArray[np.float64]:
     return forms
 
 
-def _add(design: _Design, pool: _Examples, count: int) -> list[int]:
+def _add(design: _Design, pool: _Examples, count: int, threads: ThreadPoolExecutor) -> list[int]:
     """The positions of the examples that each let the trace fall most."""
-    forms, chosen = _Forms(pool, design), list[int]()
+    forms, chosen = _Forms(pool, design, threads), list[int]()
     while len(chosen) < count:
-        best = forms.largest_change(without=chosen)
+        best = forms.largest_fall(without=chosen)
         chosen.append(best)
-        change = design.update(pool.proba[best], pool.embeddings[best], 1)
+        change = design.add(pool.proba[best], pool.embeddings[best])
         if len(chosen) < count:
-            forms.update(*change, 1)
+            forms.update(*change)
     return chosen
 
 
-def _remove(design: _Design, pool: _Examples, chosen: list[int], count: int) -> list[int]:
+def _remove(
+    design: _Design, pool: _Examples, chosen: list[int], count: int, threads: ThreadPoolExecutor
+) -> list[int]:
     """The ``count`` that are left when those without which the trace rises least are taken out."""
     examples, left = pool.take(chosen), np.arange(len(chosen))
-    forms = _Forms(examples, design)
+    forms = _Forms(examples, design, threads)
     while len(left) > count:
-        least = left[forms.changes(left, -1).argmin()]
+        forms.compute(left)
+        least = forms.smallest_rise(left)
         left = left[left != least]
-        forms.update(*design.update(examples.proba[least], examples.embeddings[least], -1), -1)
+        design.remove(examples.proba[least], examples.embeddings[least])
     return [chosen[position] for position in left]

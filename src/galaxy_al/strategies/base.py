@@ -1,4 +1,7 @@
-"""Strategy and Session: the two things every method of active learning here is made of."""
+"""Strategy and Session: the two things every method of active learning here is made of.
+
+The method that is called BASE is in `balanced_selection.py`.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,15 @@ class Strategy:
     paper: ClassVar[str]
     needs: tuple[str, ...] = ()
     needs_answers: ClassVar[Literal["no", "each", "in groups"]] = "no"
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Refuse a snapshot that lacks what the strategy needs."""
+        for need in self.needs:
+            if getattr(snapshot, need) is None:
+                raise ValueError(
+                    f"Strategy {self.name!r} needs {need}, and the snapshot has none: "
+                    f"make it with Snapshot(proba, labels, {need}=...)."
+                )
 
     def prepare(self, snapshot: Snapshot, *, rng: np.random.Generator) -> None:
         """Make what is made once for a pool, before anything is trained, and keep it.
@@ -69,16 +81,10 @@ class Session(ABC):
     def __init__(
         self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator, budget: int
     ) -> None:
-        for need in strategy.needs:
-            if getattr(snapshot, need) is None:
-                raise ValueError(
-                    f"Strategy {strategy.name!r} needs {need}, and the snapshot has none: "
-                    f"make it with Snapshot(proba, labels, {need}=...)."
-                )
+        strategy.check(snapshot)
         if not isinstance(rng, np.random.Generator):
             raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}.")
-        if budget < 1:
-            raise ValueError(f"budget must be at least 1, got {budget}.")
+        check_count("budget", budget)
         self.snapshot = snapshot
         self._rng = rng
         self._budget = budget
@@ -241,6 +247,12 @@ class RankedSession(QueuedSession):
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuse an argument that is not a whole number of at least 1."""
+    if not (_is_whole(value) and value >= 1):  # type: ignore[operator]
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
 def lowest(

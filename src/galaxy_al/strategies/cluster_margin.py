@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.base import Strategy, check_count
 from galaxy_al.strategies.margin import Margin
 
 _MARGIN_SHARE = 1.25  # the paper's 125 smallest margins for a batch of 100
@@ -20,7 +20,8 @@ class ClusterMargin(Strategy):
     """Ask about small margins, from all clusters in turn, the smallest clusters first.
 
     The pool is clustered once, by `prepare` or with the first batch, and the clusters are kept:
-    an object of this class belongs to one pool. A pool of another size is clustered anew.
+    an object of this class belongs to one pool. A pool of another size is clustered anew;
+    another one of the same size must be prepared.
 
     Parameters
     ----------
@@ -43,7 +44,9 @@ class ClusterMargin(Strategy):
     needs = ("embeddings",)
 
     def __init__(self, n_clusters: int = 50, sample_size: int = 1000) -> None:
-        if not 1 <= n_clusters <= sample_size:
+        check_count("sample_size", sample_size)
+        check_count("n_clusters", n_clusters)
+        if not n_clusters <= sample_size:
             raise ValueError(
                 f"n_clusters must be 1 to sample_size = {sample_size}, got {n_clusters}."
             )
@@ -89,6 +92,8 @@ def average_linkage_clusters(
     size = len(embeddings)
     if size <= n_clusters:
         return np.arange(size)
+    if n_clusters == 1:
+        return np.zeros(size, dtype=np.intp)
     sample = rng.choice(size, min(sample_size, size), replace=False)
     rows = embeddings[sample].astype(np.float64)
     found = AgglomerativeClustering(n_clusters=n_clusters, linkage="average").fit_predict(rows)

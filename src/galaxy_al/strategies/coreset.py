@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Strategy
+from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy
 from galaxy_al.strategies.gradients import squared_norms
 
 
@@ -29,26 +31,48 @@ class Coreset(Strategy):
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, ties by index; a random first one if nothing is labelled."""
         candidates, labeled = snapshot.askable(), snapshot.labeled()
-        if not len(candidates):
-            return candidates
+        if not (len(candidates) and budget > 0):
+            return candidates[:0]
         embeddings = snapshot.required_embeddings
-        norms = squared_norms(embeddings)
+        distances = _Distances(embeddings)
         nearest = np.full(snapshot.size, -1.0)
         nearest[candidates] = _squared_distances(embeddings, labeled)[candidates]
         centre = int(nearest.argmax()) if len(labeled) else int(rng.choice(candidates))
         chosen = [centre]
         for _ in range(min(budget, len(candidates)) - 1):
             nearest[centre] = -1
-            distances = norms + norms[centre] - 2 * (embeddings @ embeddings[centre])
-            np.maximum(distances, 0, out=distances)
-            np.minimum(nearest, distances, out=nearest)
+            np.minimum(nearest, distances.to(centre), out=nearest)
             centre = int(nearest.argmax())
             chosen.append(centre)
         return np.array(chosen, dtype=np.intp)
 
 
+class _Distances:
+    """Squared distances of all examples to one of them.
+
+    Centred by the mean: with an offset that is large beside the spread, single precision would
+    not see the distances. The embeddings themselves are not copied.
+    """
+
+    def __init__(self, embeddings: NDArray[np.floating[Any]]) -> None:
+        self._embeddings = embeddings
+        self._mean = embeddings.mean(axis=0, dtype=np.float64)
+        self._norms = np.concatenate(
+            [
+                squared_norms(embeddings[low:high] - self._mean)
+                for low, high in row_blocks(len(embeddings), ROWS_AT_ONCE)
+            ]
+        )
+
+    def to(self, centre: int) -> NDArray[np.float64]:
+        offset = self._embeddings[centre] - self._mean
+        dots = self._embeddings @ offset.astype(self._embeddings.dtype) - self._mean @ offset
+        distances: NDArray[np.float64] = self._norms + self._norms[centre] - 2 * dots
+        return np.maximum(distances, 0, out=distances)
+
+
 def _squared_distances(
-    embeddings: NDArray[np.floating], labeled: NDArray[np.intp]
+    embeddings: NDArray[np.floating[Any]], labeled: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """From each example to the nearest labelled one; infinite if there is none."""
     from sklearn.metrics import pairwise_distances_argmin_min

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.ranking import Ranking, build_rankings, line_up
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import QueuedSession, Session, Strategy
+from galaxy_al.strategies.base import QueuedSession, Session, Strategy, check_count
 
 
 class Direct(Strategy):
@@ -31,7 +31,8 @@ class Direct(Strategy):
     Parameters
     ----------
     annotators
-        How many examples are handed out before answers are needed, the paper's B1.
+        How many examples are handed out before answers are needed while the version space
+        shrinks, the paper's B1. What is next to a class's threshold is always handed out at once.
 
     Examples
     --------
@@ -50,8 +51,7 @@ class Direct(Strategy):
     needs_answers = "in groups"
 
     def __init__(self, annotators: int = 20) -> None:
-        if annotators < 1:
-            raise ValueError(f"annotators must be at least 1, got {annotators}.")
+        check_count("annotators", annotators)
         self.annotators = annotators
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
@@ -89,7 +89,10 @@ class _Reduction:
 
 
 class DirectSession(QueuedSession):
-    """Hands out groups; an answer that is not in when the next group is made does not count."""
+    """Hands out groups; an answer that is not in when the next group is made does not count.
+
+    A skipped example stays on the lines, as one that is not labelled.
+    """
 
     def __init__(
         self, strategy: Direct, snapshot: Snapshot, rng: np.random.Generator, budget: int
@@ -114,8 +117,10 @@ class DirectSession(QueuedSession):
         """Begin with a budget: half of it to shrink, what then is left to label around."""
         n_classes, half = self.snapshot.n_classes, self._budget // 2
         self._n_left = self._budget
-        shares = [half // n_classes + (k < half % n_classes) for k in range(n_classes)]
-        self._reductions.extend(_Reduction(k, share) for k, share in enumerate(shares) if share)
+        shares = np.full(n_classes, half // n_classes)
+        shares[self._rng.permutation(n_classes)[: half % n_classes]] += 1
+        steps = (_Reduction(k, share) for k, share in enumerate(shares.tolist()) if share)
+        self._reductions.extend(steps)
         in_random_order = self._rng.permutation(n_classes).tolist()
         self._widenings.extend(in_random_order[: self._budget - half])
         self._line_up({step.target for step in self._reductions} | set(self._widenings))
@@ -125,8 +130,9 @@ class DirectSession(QueuedSession):
         wanted = {}
         for target in sorted(classes - self._lines.keys()):
             nodes, signs = self._labeled_line(target)
-            low, high = _version_space(signs)
-            wanted[target] = nodes[max(low, 0) : low + 1] + nodes[high : high + 1] or [0]
+            # The ends of the version space are looked up first: lookups between are then fast.
+            ends = (i for i in reversed(_version_space(signs)) if 0 <= i < len(nodes))
+            wanted[target] = [nodes[i] for i in ends] or [0]
         rankings = build_rankings(self.snapshot.proba, wanted) if wanted else {}
         self._lines.update((target, _Line(ranking)) for target, ranking in rankings.items())
 

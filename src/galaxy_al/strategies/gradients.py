@@ -28,6 +28,8 @@ def squared_norms(rows: NDArray[Any]) -> NDArray[np.float64]:
 
 def unit_rows(rows: NDArray[Any]) -> NDArray[np.float64]:
     """The rows scaled to norm 1; a zero stays zero, for it points nowhere."""
-    norms = np.sqrt(squared_norms(rows))
+    table = rows.astype(np.float64)
+    norms = np.sqrt(squared_norms(table))
     norms[norms == 0] = 1
-    return np.asarray(rows / norms[:, None], dtype=np.float64)
+    table /= norms[:, None]
+    return table

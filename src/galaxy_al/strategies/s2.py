@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from galaxy_al.neighbor_graph import NearestLabels, checked_graph, knn_graph
+from galaxy_al.neighbor_graph import NearestLabels, checked_graph, knn_graph, nearest_label
 from galaxy_al.snapshot import UNLABELED, Snapshot
-from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.base import Session, Strategy, check_count
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.stand_in import StandInSession
 
@@ -23,7 +24,8 @@ class S2(Strategy):
     """Bisect the shortest path between any two different labels on a graph of neighbours.
 
     The graph is made once, by `prepare` or of the first snapshot, and kept: an object of this
-    class belongs to one pool. For a pool of another size it is made anew.
+    class belongs to one pool. For a pool of another size it is made anew; another one of the
+    same size must be prepared.
 
     Parameters
     ----------
@@ -48,18 +50,19 @@ class S2(Strategy):
     needs_answers = "each"
 
     def __init__(self, graph: Any = None, k: int = 10) -> None:
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}.")
+        check_count("k", k)
         self.k = k
         self._given = graph is not None
-        self.graph = checked_graph(graph, np.shape(graph)[0]) if self._given else None
+        self.graph: Any = checked_graph(graph) if self._given else None
         if self._given:
             self.needs = ()
 
     def prepare(self, snapshot: Snapshot, *, rng: np.random.Generator) -> None:
-        """Make the graph, if it was not given."""
+        """Make the graph, or see that the given one fits."""
         if not self._given:
             self.graph = knn_graph(snapshot.required_embeddings, self.k)
+        elif self.graph.shape[0] != snapshot.size:
+            raise ValueError(f"graph has {self.graph.shape[0]} nodes, the pool {snapshot.size}.")
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
         """Begin to ask; the budget does not matter."""
@@ -67,12 +70,17 @@ class S2(Strategy):
 
     def graph_for(self, snapshot: Snapshot, rng: np.random.Generator) -> csr_array:
         """The graph of this pool, made now if it was not yet."""
-        n_nodes = self.graph.shape[0] if self.graph is not None else 0
-        if self._given and n_nodes != snapshot.size:
-            raise ValueError(f"graph has {n_nodes} nodes, the pool {snapshot.size}.")
-        if n_nodes != snapshot.size:
+        if self.graph is None or self.graph.shape[0] != snapshot.size:
             self.prepare(snapshot, rng=rng)
         return self.graph
+
+    def predict(self, snapshot: Snapshot, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """For every example the nearest label on the graph, ties by chance.
+
+        Where no label can be reached it is the big class.
+        """
+        graph = self.graph_for(snapshot, rng)
+        return nearest_label(graph, snapshot.labels, snapshot.other, rng)
 
 
 class S2Session(StandInSession):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy
-from galaxy_al.strategies.gradients import residuals, unit_rows
+from galaxy_al.strategies.gradients import residuals, squared_norms, unit_rows
 from galaxy_al.strategies.random import Random
 
 _FRONT = 1024  # candidates computed at each step
@@ -49,7 +49,7 @@ class Similar(Strategy):
         self.eta = eta
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """``budget`` askable indices in the order of the greedy choice, ties by index."""
+        """``budget`` askable indices in the order of the greedy choice."""
         labeled = snapshot.labeled()
         query = labeled[snapshot.labels[labeled] != snapshot.other]
         if not len(query):
@@ -69,7 +69,8 @@ class _Similarity:
         self._candidates, self.n_query = candidates, len(query)
         labels = snapshot.labels[query]
         self._query_residuals = unit_rows(residuals(self._proba[query], labels)).T
-        self._query_embeddings = unit_rows(self._embeddings[query]).T
+        query_embeddings = unit_rows(self._embeddings[query]).T
+        self._query_embeddings = query_embeddings.astype(self._embeddings.dtype)
 
     def __len__(self) -> int:
         return len(self._candidates)
@@ -77,9 +78,12 @@ class _Similarity:
     def rows(self, which: NDArray[np.intp] | slice) -> NDArray[np.float64]:
         """One row for each of some candidates, one column for each rare example."""
         index = self._candidates[which]
-        proba = self._proba[index]
-        cosines = unit_rows(residuals(proba, proba.argmax(axis=1))) @ self._query_residuals
-        cosines *= unit_rows(self._embeddings[index]) @ self._query_embeddings
+        proba, embeddings = self._proba[index], self._embeddings[index]
+        residual = residuals(proba, proba.argmax(axis=1))
+        lengths = np.sqrt(squared_norms(residual) * squared_norms(embeddings))
+        cosines: NDArray[np.float64] = residual @ self._query_residuals
+        cosines *= embeddings @ self._query_embeddings
+        cosines /= np.where(lengths > 0, lengths, 1)[:, None]
         return cosines
 
 
@@ -98,15 +102,14 @@ def _greedy(similarity: _Similarity, eta: float, budget: int) -> list[int]:
     bounds[chosen] = -np.inf
     while len(chosen) < n_wanted:
         count = min(_FRONT, len(bounds))
-        least = -np.partition(-bounds, count - 1)[count - 1]
-        front, behind = np.flatnonzero(bounds >= least), bounds[bounds < least]
-        highest_behind = behind.max(initial=-np.inf)
+        front = np.sort(np.argpartition(-bounds, count - 1)[:count])
+        highest_behind = np.delete(bounds, front).max(initial=-np.inf)
         rows = similarity.rows(front)
         while len(chosen) < n_wanted:
             gains = np.where(bounds[front] > -np.inf, _gains(rows, eta, cover), -np.inf)
             bounds[front] = gains
             best = int(gains.argmax())
-            if not gains[best] > highest_behind:
+            if gains[best] < highest_behind:
                 break
             chosen.append(int(front[best]))
             bounds[front[best]] = -np.inf
