@@ -11,12 +11,19 @@ def run(*arguments):
     return CliRunner().invoke(cli, arguments)
 
 
+def command_paths(group, path=()):
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if hasattr(command, "commands"):
+            yield from command_paths(command, (*path, name))
+
+
 def test_every_command_has_help_with_an_example():
-    for name in cli.commands:
-        text = run(name, "--help").output
+    for path in command_paths(cli):
+        text = run(*path, "--help").output
         lines = [line.strip() for line in text.splitlines()]
         assert "Example:" in lines
-        assert lines[lines.index("Example:") + 1].startswith(f"galaxy-al {name}")
+        assert lines[lines.index("Example:") + 1].startswith(f"galaxy-al {' '.join(path)}")
         assert "\\b" not in text
 
 

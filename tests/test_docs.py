@@ -55,7 +55,14 @@ def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/algorithm.md", "docs/methods.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/benchmarks.md",
+        "docs/algorithm.md",
+        "docs/methods.md",
+        "docs/data.md",
+    ],
 )
 def test_linked_files_exist(name):
     document = ROOT / name

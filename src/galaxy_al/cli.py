@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.version import __version__
+
+if TYPE_CHECKING:
+    from galaxy_al.data.pool import Kind
 
 
 @click.group()
@@ -56,6 +60,77 @@ def strategies() -> None:
         needs += f"; answers within a batch: {strategy.needs_answers}"
         for line in (f"needs {needs}", strategy.paper):
             click.secho(f"{'':<{width}}  {line}", dim=True)
+
+
+@cli.group()
+def data() -> None:
+    """The paper's settings and your own pools.
+
+    \b
+    Example:
+      galaxy-al data list
+    """
+
+
+@data.command("list")
+def data_list() -> None:
+    """List the paper's settings, their sizes and whether their data is there.
+
+    \b
+    Example:
+      galaxy-al data list
+    """
+    from galaxy_al.data import SETTINGS
+    from galaxy_al.data.archives import data_folder
+
+    click.echo(f"{'setting':<12}{'classes':>8}{'rare':>8}{'other':>8}{'epsilon':>9}  data")
+    for setting in SETTINGS.values():
+        rare, other = sum(setting.sizes[:-1]), setting.sizes[-1]
+        there = "there" if setting.is_there else "not downloaded"
+        click.echo(
+            f"{setting.name:<12}{setting.n_classes:>8}{rare:>8,}{other:>8,}"
+            f"{setting.imbalance:>9.4f}  {there}"
+        )
+    click.echo(f"Archives are kept in {data_folder()}; GALAXY_AL_HOME says otherwise.")
+
+
+@data.command("check")
+@click.argument("pool", type=click.Path(path_type=Path))
+@click.option("--kind", type=click.Choice(["images", "texts", "embeddings"]), help="Of a table.")
+@click.option("--column", help="Where a table has its texts, image files or vectors.")
+@click.option("--id-column", help="By default id, if there is one.")
+@click.option("--label-column", help="Where a table has labels that are known already.")
+def data_check(
+    pool: Path,
+    kind: Kind | None,
+    column: str | None,
+    id_column: str | None,
+    label_column: str | None,
+) -> None:
+    """Read a pool of yours and say what is in it and what is wrong with it.
+
+    \b
+    Example:
+      galaxy-al data check photos/
+      galaxy-al data check mails.csv --column body --label-column folder
+    """
+    from galaxy_al.data import load_pool, unreadable
+
+    found = load_pool(
+        pool, kind=kind, column=column, id_column=id_column, label_column=label_column
+    )
+    click.echo(
+        f"{len(found):,} {found.kind}, the first {found.ids[0]!r}, the last {found.ids[-1]!r}"
+    )
+    for code, name in enumerate(found.classes):
+        click.echo(f"{int((found.labels == code).sum()):>10,} {name}")
+    if found.classes:
+        click.echo(f"{int((found.labels < 0).sum()):>10,} without a label")
+    problems = unreadable(found)
+    for problem in problems.values():
+        click.echo(problem, err=True)
+    if problems:
+        click.echo(f"{len(problems):,} images cannot be read and will be left out.")
 
 
 def main() -> None:

@@ -1,0 +1,202 @@
+"""A pool: examples with ids that stay, as images, texts or ready embeddings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.errors import GalaxyError
+from galaxy_al.snapshot import UNLABELED
+from galaxy_al.threads import n_threads
+
+Kind = Literal["images", "texts", "embeddings"]
+
+
+class UnreadableImage(GalaxyError):  # noqa: N818 - reads as what happened
+    """An image file cannot be opened as one."""
+
+
+class Items(Protocol):
+    """What the examples are; an item is an H x W x 3 image, a text or a vector."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, index: int, /) -> Any:
+        """One of them; `UnreadableImage` if it is one."""
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """Images that are read from their files when they are wanted."""
+
+    paths: Sequence[Path]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> NDArray[np.uint8]:
+        from PIL import Image, ImageOps
+
+        path = self.paths[index]
+        try:
+            with Image.open(path) as image:
+                upright = ImageOps.exif_transpose(image)
+                return np.asarray(upright.convert("RGB"))
+        except Exception as error:  # Pillow raises a dozen kinds, by the format and the damage
+            raise UnreadableImage(f"Cannot read {path} as an image: {error}") from error
+
+    def fingerprint(self) -> str:
+        """What these files are now: changes when a file is replaced, and not when it is read."""
+        return digest(map(file_state, self.paths))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Examples, the labels known of them and the classes there are.
+
+    Parameters
+    ----------
+    ids
+        A name for each example that is the same in every run.
+    kind
+        ``"images"``, ``"texts"`` or ``"embeddings"``.
+    items
+        The examples themselves, by index.
+    classes
+        Names, the big class last.
+    labels
+        The class of each example, ``-1`` where it is unknown.
+    content
+        Changes when the examples do; caches are kept by it.
+    """
+
+    ids: Sequence[str]
+    kind: Kind
+    items: Items
+    classes: tuple[str, ...] = ()
+    labels: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    content: str = ""
+
+    def __post_init__(self) -> None:
+        if not len(self.labels):
+            object.__setattr__(self, "labels", np.full(len(self.ids), UNLABELED))
+        if not len(self.ids) == len(self.items) == len(self.labels):
+            raise ValueError(
+                f"A pool must have as many ids, items and labels, got {len(self.ids)}, "
+                f"{len(self.items)} and {len(self.labels)}."
+            )
+        _check_distinct(self.ids)
+        if len(self.labels) and int(self.labels.max()) >= max(len(self.classes), 1):
+            raise ValueError(f"A label is {self.labels.max()}, but classes has {self.classes}.")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, kept: NDArray[np.intp]) -> Pool:
+        """Some of the examples, in this order."""
+        items: Items
+        if isinstance(self.items, np.ndarray):
+            items = self.items[kept]
+        elif isinstance(self.items, ImageFiles):
+            items = ImageFiles([self.items.paths[i] for i in kept])
+        else:
+            items = [self.items[int(i)] for i in kept]
+        return replace(
+            self,
+            ids=[self.ids[i] for i in kept],
+            items=items,
+            labels=self.labels[kept],
+            content=digest([self.content, kept.tobytes()]),
+        )
+
+
+def unreadable(pool: Pool) -> dict[int, str]:
+    """The images that cannot be read, by index, and why. Reads them all, on all cores."""
+    if pool.kind != "images":
+        return {}
+
+    def problem(index: int) -> str | None:
+        try:
+            pool.items[index]
+        except UnreadableImage as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(n_threads()) as threads:
+        problems = enumerate(threads.map(problem, range(len(pool))))
+        return {index: found for index, found in problems if found is not None}
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name the file if it cannot be read; libraries raise dozens of kinds for a broken one."""
+    try:
+        yield
+    except GalaxyError:
+        raise
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise GalaxyError(f"Cannot read {path}: {reason}") from error
+
+
+def file_state(path: Path) -> str:
+    """A file's name, size and time of change: cheap to see, and other when the file is."""
+    try:
+        state = path.stat()
+    except OSError:
+        return f"{path.name} missing"
+    return f"{path.name} {state.st_size} {state.st_mtime_ns}"
+
+
+def digest(parts: Iterable[str | bytes]) -> str:
+    """A short name for a sequence of texts and bytes, different for any other sequence."""
+    total = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode()
+        total.update(len(data).to_bytes(8, "little"))
+        total.update(data)
+    return total.hexdigest()
+
+
+def label_codes(
+    names: Sequence[str | None], classes: Sequence[str], where: Callable[[int], str]
+) -> NDArray[np.int64]:
+    """The numbers of class names; nothing or an empty text is unknown.
+
+    Parameters
+    ----------
+    where
+        Says where the i-th name stands, for the error about one that is no class.
+    """
+    number = {name: code for code, name in enumerate(classes)}
+    codes = np.full(len(names), UNLABELED)
+    for i, name in enumerate(names):
+        if name is None or name == "":
+            continue
+        if name not in number:
+            raise GalaxyError(
+                f"{where(i)}: unknown class {name!r}. The classes are: {', '.join(classes)}."
+            )
+        codes[i] = number[name]
+    return codes
+
+
+def _check_distinct(ids: Sequence[str]) -> None:
+    if len(set(ids)) == len(ids):
+        return
+    seen: dict[str, int] = {}
+    for position, name in enumerate(ids):
+        if name in seen:
+            raise GalaxyError(
+                f"Two examples have the id {name!r}: numbers {seen[name]} and {position}."
+            )
+        seen[name] = position

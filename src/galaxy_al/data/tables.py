@@ -1,0 +1,142 @@
+"""Tables as people have them: CSV, JSON lines and Parquet, and errors that name the row."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.data.pool import reading
+from galaxy_al.errors import GalaxyError
+
+TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of a file.
+
+    Parameters
+    ----------
+    lines
+        Where each row stands in the file, for messages.
+    """
+
+    path: Path
+    columns: dict[str, Sequence[Any]]
+    lines: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def where(self, row: int) -> str:
+        """How to name a row to a person."""
+        unit = "row" if self.path.suffix.lower() == ".parquet" else "line"
+        return f"{self.path}, {unit} {self.lines[row]}"
+
+    def column(self, name: str) -> Sequence[Any]:
+        """A column; a clear error if there is none of this name."""
+        if name not in self.columns:
+            raise GalaxyError(
+                f"{self.path} has no column {name!r}. Its columns are: {', '.join(self.columns)}."
+            )
+        return self.columns[name]
+
+    def texts(self, name: str) -> list[str]:
+        """A column that must have a text in every row."""
+        values = self.column(name)
+        for row, value in enumerate(values):
+            if value is None or value == "":
+                raise GalaxyError(f"{self.where(row)}: the column {name!r} is empty.")
+        return [str(value) for value in values]
+
+    def names(self, name: str) -> list[str | None]:
+        """A column of names, of which some may be missing."""
+        return [None if value is None or value == "" else str(value) for value in self.column(name)]
+
+    def vectors(self, name: str) -> NDArray[np.floating[Any]]:
+        """A column of equally long lists of numbers."""
+        values = self.column(name)
+        rows: list[NDArray[Any]] = []
+        for row, value in enumerate(values):
+            vector = np.asarray(value) if value is not None else np.empty(0)
+            if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not len(vector):
+                raise GalaxyError(f"{self.where(row)}: {name!r} is not a list of numbers.")
+            if rows and len(vector) != len(rows[0]):
+                raise GalaxyError(
+                    f"{self.where(row)}: {name!r} has {len(vector)} numbers, "
+                    f"the rows before have {len(rows[0])}."
+                )
+            rows.append(vector)
+        table = np.stack(rows)
+        return table if table.dtype.kind == "f" else table.astype(np.float64)
+
+
+def read_table(path: Path) -> Table:
+    """A table by its suffix."""
+    readers = {".csv": _read_csv, ".jsonl": _read_json_lines, ".parquet": _read_parquet}
+    if path.suffix.lower() not in readers:
+        raise GalaxyError(f"{path} is not a table: its name must end in {', '.join(readers)}.")
+    with reading(path):
+        table = readers[path.suffix.lower()](path)
+    if not len(table):
+        raise GalaxyError(f"{path} has no rows.")
+    return table
+
+
+def _read_csv(path: Path) -> Table:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        try:
+            header = next(reader, [])
+            columns: dict[str, list[Any]] = {name: [] for name in header}
+            if len(columns) < len(header):
+                raise GalaxyError(f"{path} has two columns of the same name: {', '.join(header)}.")
+            lines, begin = [], reader.line_num + 1
+            for fields in reader:
+                if fields and len(fields) != len(header):
+                    raise GalaxyError(
+                        f"{path}, line {begin} has {len(fields)} fields, the header {len(header)}."
+                    )
+                if fields:
+                    lines.append(begin)
+                    for name, value in zip(header, fields):
+                        columns[name].append(value)
+                begin = reader.line_num + 1
+        except csv.Error as error:
+            raise GalaxyError(f"{path}, line {reader.line_num}: {error}.") from error
+    return Table(path, dict(columns), lines)
+
+
+def _read_json_lines(path: Path) -> Table:
+    rows, lines = [], []
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise GalaxyError(f"{path}, line {number} is not JSON: {error.msg}.") from error
+            if not isinstance(row, dict):
+                raise GalaxyError(f"{path}, line {number} is not a JSON object.")
+            rows.append(row)
+            lines.append(number)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return Table(path, {name: [row.get(name) for row in rows] for name in names}, lines)
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise GalaxyError("Parquet needs pyarrow: pip install 'galaxy-al[data]'.") from error
+    content = pyarrow.parquet.read_table(path)
+    columns = {name: content.column(name).to_pylist() for name in content.column_names}
+    return Table(path, columns, range(content.num_rows))
