@@ -19,6 +19,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/strategies.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/training.py
 
 # The stamps say what is installed: a second run installs nothing.
 .venv/core: pyproject.toml constraints.txt

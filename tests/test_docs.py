@@ -32,6 +32,14 @@ def test_the_examples_of_the_methods_page_run():
     assert namespace["predicted"].shape == (500,)
 
 
+def test_the_example_of_the_training_page_runs():
+    namespace = {}
+    for _, block in blocks("docs/training.md", "python"):
+        exec(block, namespace)
+    right = namespace["snapshot"].proba.argmax(axis=1) == namespace["truth"]
+    assert right.mean() > 0.8
+
+
 def test_the_first_example_is_about_ten_lines():
     _, block = blocks("README.md", "python")[0]
     assert len([line for line in block.splitlines() if line and "import" not in line]) <= 10
@@ -62,6 +70,7 @@ def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_
         "docs/algorithm.md",
         "docs/methods.md",
         "docs/data.md",
+        "docs/training.md",
     ],
 )
 def test_linked_files_exist(name):

@@ -245,3 +245,25 @@ def test_with_an_annotator_who_errs_the_truth_still_counts():
     clean = simulate(embeddings, truth, batch_size=50, rounds=2)
     assert clean[0].indices == history[0].indices
     assert clean[1].indices != history[1].indices
+
+
+def test_classifiers_that_take_weights_get_those_of_the_paper():
+    # With weights 1 / N_k(L), repeating all examples of one class changes nothing.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    embeddings, truth = rare_blobs()
+    labels = {i: int(truth[i]) for i in range(0, 400, 4)}
+    rare = [i for i, label in labels.items() if label == 0]
+    more = np.concatenate([embeddings, *[embeddings[rare]] * 6])
+    repeated = labels | {400 + i: 0 for i in range(6 * len(rare))}
+    heads = (GaussianNB, lambda: make_pipeline("passthrough", LogisticRegression(C=1e6)))
+    for head in heads:
+        once = fit_head(head(), embeddings, labels, 3).proba
+        again = fit_head(head(), more, repeated, 3).proba[:400]
+        np.testing.assert_allclose(again, once, atol=0.02)
+    plain = KNeighborsClassifier(3)  # takes none
+    assert fit_head(make_pipeline(StandardScaler(), plain), embeddings, labels, 3).proba.shape

@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, balanced_accuracy_score
 
 from galaxy_al import balanced_accuracy
-from galaxy_al.metrics import per_class_accuracy, rare_average_precision
+from galaxy_al.metrics import (
+    confusion,
+    per_class_accuracy,
+    rare_average_precision,
+    rare_f1,
+    rare_found,
+)
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
 
@@ -47,3 +53,19 @@ def test_bad_input_is_refused():
             balanced_accuracy(wrong, [0, 1])
     with pytest.raises(ValueError, match="no rare class"):
         rare_average_precision([1, 1], [[0.5, 0.5], [0.5, 0.5]], other=1)
+
+
+@given(st.integers(2, 5), st.integers(1, 40), st.integers(0, 99))
+def test_confusion_and_f1_are_those_of_scikit_learn(n_classes, size, seed):
+    from sklearn.metrics import confusion_matrix, f1_score
+
+    rng = np.random.default_rng(seed)
+    truth, predicted = rng.integers(0, n_classes, size=(2, size))
+    expected = confusion_matrix(truth, predicted, labels=range(n_classes))
+    np.testing.assert_array_equal(confusion(truth, predicted, n_classes), expected)
+    rare = [k for k in set(truth.tolist()) if k != 0]
+    if rare:
+        by_class = f1_score(truth, predicted, labels=rare, average="macro", zero_division=0)
+        assert rare_f1(truth, predicted, other=0) == pytest.approx(by_class)
+    labeled = rng.permutation(size)[: size // 2]
+    assert rare_found(truth, labeled, other=0) == sum(truth[i] != 0 for i in labeled)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from galaxy_al.annotators import Annotator
 from galaxy_al.errors import PoolExhausted
-from galaxy_al.metrics import balanced_accuracy, rare_average_precision
+from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_found
 from galaxy_al.models.heads import FittedHead, Head, fit_head, kernel_head
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies import Session, Strategy, make_strategy
@@ -222,7 +222,7 @@ def _evaluated(learner: Learner, truth: NDArray[Any], indices: list[int]) -> Rou
         n_labels=len(learner.labels),
         balanced_accuracy=balanced_accuracy(truth, learner.proba.argmax(axis=1)),
         average_precision=rare_average_precision(truth, learner.proba, other),
-        rare_found=int(np.count_nonzero(truth[list(learner.labels)] != other)),
+        rare_found=rare_found(truth, list(learner.labels), other),
         indices=tuple(indices),
     )
 

@@ -16,11 +16,7 @@ def per_class_accuracy(truth: ArrayLike, predicted: ArrayLike, n_classes: int) -
     >>> per_class_accuracy([0, 0, 1, 1], [0, 1, 1, 1], n_classes=2).tolist()
     [0.5, 1.0]
     """
-    truth, predicted = _classes(truth, "truth"), _classes(predicted, "predicted")
-    if truth.shape != predicted.shape:
-        raise ValueError(
-            f"truth and predicted must have one shape, got {truth.shape} and {predicted.shape}."
-        )
+    truth, predicted = _both(truth, predicted)
     size = np.bincount(truth, minlength=n_classes)
     right = np.bincount(truth[truth == predicted], minlength=n_classes)
     with np.errstate(invalid="ignore"):
@@ -42,6 +38,47 @@ def balanced_accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     return float(np.nanmean(per_class_accuracy(truth, predicted, n_classes)))
 
 
+def confusion(truth: ArrayLike, predicted: ArrayLike, n_classes: int) -> NDArray[np.intp]:
+    """How many examples of each class (row) were predicted as each class (column).
+
+    Examples
+    --------
+    >>> confusion([0, 0, 1, 1], [0, 1, 1, 1], n_classes=2).tolist()
+    [[1, 1], [0, 2]]
+    """
+    truth, predicted = _both(truth, predicted)
+    pairs = np.bincount(truth * n_classes + predicted, minlength=n_classes**2)
+    return pairs.reshape(n_classes, n_classes)
+
+
+def rare_f1(truth: ArrayLike, predicted: ArrayLike, other: int) -> float:
+    """The mean over the rare classes of F1, the harmonic mean of precision and recall.
+
+    Rare are all classes of ``truth`` but ``other``.
+
+    Examples
+    --------
+    >>> rare_f1([0, 0, 1, 1], [0, 1, 1, 1], other=1)
+    0.6666666666666666
+    """
+    truth, predicted = _both(truth, predicted)
+    table = confusion(truth, predicted, int(max(truth.max(), predicted.max())) + 1)
+    right, both = table.diagonal(), table.sum(axis=0) + table.sum(axis=1)
+    return float(np.mean([2 * right[k] / both[k] for k in _rare(truth, other)]))
+
+
+def rare_found(truth: ArrayLike, labeled: ArrayLike, other: int) -> int:
+    """How many of some labelled examples are of a rare class.
+
+    Examples
+    --------
+    >>> rare_found([0, 1, 1, 0], labeled=[0, 1, 2], other=1)
+    1
+    """
+    indices = np.asarray(labeled, dtype=np.intp)
+    return int(np.count_nonzero(_classes(truth, "truth")[indices] != other))
+
+
 def rare_average_precision(truth: ArrayLike, proba: ArrayLike, other: int) -> float:
     """The mean over the rare classes of the average precision of their probability.
 
@@ -55,10 +92,26 @@ def rare_average_precision(truth: ArrayLike, proba: ArrayLike, other: int) -> fl
     from sklearn.metrics import average_precision_score
 
     truth, proba = np.asarray(truth), np.asarray(proba)
+    scores = [average_precision_score(truth == k, proba[:, k]) for k in _rare(truth, other)]
+    return float(np.mean(scores))
+
+
+def _rare(truth: NDArray[Any], other: int) -> list[int]:
     rare = [k for k in np.unique(truth).tolist() if k != other]
     if not rare:
         raise ValueError(f"There is no rare class: every example is of class {other}.")
-    return float(np.mean([average_precision_score(truth == k, proba[:, k]) for k in rare]))
+    return rare
+
+
+def _both(
+    truth: ArrayLike, predicted: ArrayLike
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    truth, predicted = _classes(truth, "truth"), _classes(predicted, "predicted")
+    if truth.shape != predicted.shape:
+        raise ValueError(
+            f"truth and predicted must have one shape, got {truth.shape} and {predicted.shape}."
+        )
+    return truth, predicted
 
 
 def _classes(values: ArrayLike, name: str) -> NDArray[np.integer[Any]]:

@@ -77,12 +77,31 @@ def fit_head(
         return _untrained(head, embeddings, n_classes)
     proba = np.zeros((len(embeddings), n_classes))
     indices = sorted(labels)
-    head.fit(embeddings[indices], np.array([labels[i] for i in indices]))
+    targets = np.array([labels[i] for i in indices])
+    head.fit(embeddings[indices], targets, **_class_weights(head, targets))
     features, final = _last_stage(head, embeddings)
     proba[:, final.classes_] = final.predict_proba(features)
     if not keep_features:
         return FittedHead(proba, embeddings, None)
     return FittedHead(proba, _dense(features), _last_layer(final, n_classes))
+
+
+def _class_weights(head: Head, targets: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
+    """The paper's weights 1 / N_k(L) as an argument of fit, if the classifier takes such.
+
+    One that has class weights of its own, as `kernel_head` has, keeps them.
+    """
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
+    final, path = head, list[str]()
+    while isinstance(final, Pipeline):
+        step, final = final.steps[-1]
+        path.append(step)
+    if getattr(final, "class_weight", None) or not has_fit_parameter(final, "sample_weight"):
+        return {}
+    weights = 1 / np.bincount(targets)[targets]
+    return {"__".join([*path, "sample_weight"]): weights * len(targets) / weights.sum()}
 
 
 def _untrained(head: Head, embeddings: NDArray[Any], n_classes: int) -> FittedHead:

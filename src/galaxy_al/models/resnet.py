@@ -1,0 +1,119 @@
+"""ResNet-18: He, Zhang, Ren and Sun, Deep Residual Learning for Image Recognition, CVPR 2016.
+
+Parameters are named like torchvision's, so that its ImageNet weights load. torchvision itself is
+not needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from galaxy_al.errors import GalaxyError
+
+
+class ResNet18(nn.Module):
+    """The network of the paper's experiments; `embed` ends before the last layer, `fc`."""
+
+    width = 512
+
+    def __init__(self, n_classes: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.layer1 = nn.Sequential(_Block(64, 64, 1), _Block(64, 64, 1))
+        self.layer2 = nn.Sequential(_Block(64, 128, 2), _Block(128, 128, 1))
+        self.layer3 = nn.Sequential(_Block(128, 256, 2), _Block(256, 256, 1))
+        self.layer4 = nn.Sequential(_Block(256, 512, 2), _Block(512, 512, 1))
+        self.fc = nn.Linear(self.width, n_classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    @property
+    def head(self) -> nn.Linear:
+        """The last layer."""
+        return self.fc
+
+    def embed(self, images: Tensor) -> Tensor:
+        """The inputs of the last layer."""
+        x = functional.relu(self.bn1(self.conv1(images)))
+        x = functional.max_pool2d(x, 3, stride=2, padding=1)
+        for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
+            x = layer(x)
+        return x.mean(dim=(2, 3))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The logits."""
+        logits: Tensor = self.fc(self.embed(images))
+        return logits
+
+
+class _Block(nn.Module):
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(n_out)
+        self.conv2 = nn.Conv2d(n_out, n_out, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(n_out)
+        self.downsample: nn.Module | None = None
+        if stride != 1 or n_in != n_out:
+            shortcut = nn.Conv2d(n_in, n_out, 1, stride, bias=False)
+            self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(n_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = functional.relu(self.bn1(self.conv1(x)))
+        y = self.bn2(self.conv2(y))
+        return functional.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+def load_trunk(network: ResNet18, weights: Mapping[str, Tensor]) -> None:
+    """Take over weights in torchvision's naming; the last layer stays as it is."""
+    own = network.state_dict()
+    trunk = {name: value for name, value in weights.items() if not name.startswith("fc.")}
+    missing = [name for name in own if name not in trunk and not name.startswith("fc.")]
+    counters = [name for name in missing if name.endswith("num_batches_tracked")]
+    wrong = [name for name in trunk if name not in own or own[name].shape != trunk[name].shape]
+    if wrong or len(missing) > len(counters):
+        named = (wrong + [name for name in missing if name not in counters])[0]
+        raise GalaxyError(f"These are not the weights of a ResNet-18: {named} does not fit.")
+    network.load_state_dict(trunk, strict=False)
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """Weights from a ``.safetensors`` file, or a ``.pth`` of tensors and nothing else.
+
+    torchvision's files carry the beginning of their SHA-256 sum in their names, as in
+    ``resnet18-f37072fd.pth``; it is compared.
+    """
+    if not path.exists():
+        raise GalaxyError(f"There is no {path}.")
+    _check_sum(path)
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        weights: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch and safetensors raise many kinds for a broken file
+        raise GalaxyError(f"Cannot read weights from {path}: {error}") from error
+    return weights
+
+
+def _check_sum(path: Path) -> None:
+    wanted = path.stem.rpartition("-")[2]
+    if len(wanted) < 8 or set(wanted) - set("0123456789abcdef"):
+        return
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            total.update(chunk)
+    found = total.hexdigest()
+    if not found.startswith(wanted):
+        raise GalaxyError(f"{path} has the SHA-256 sum {found[:16]}..., not {wanted}...")
