@@ -81,7 +81,7 @@ def data_list() -> None:
       galaxy-al data list
     """
     from galaxy_al.data import SETTINGS
-    from galaxy_al.data.archives import data_folder
+    from galaxy_al.home import home_folder
 
     click.echo(f"{'setting':<12}{'classes':>8}{'rare':>8}{'other':>8}{'epsilon':>9}  data")
     for setting in SETTINGS.values():
@@ -91,7 +91,7 @@ def data_list() -> None:
             f"{setting.name:<12}{setting.n_classes:>8}{rare:>8,}{other:>8,}"
             f"{setting.imbalance:>9.4f}  {there}"
         )
-    click.echo(f"Archives are kept in {data_folder()}; GALAXY_AL_HOME says otherwise.")
+    click.echo(f"Archives are kept in {home_folder()}; GALAXY_AL_HOME says otherwise.")
 
 
 @data.command("check")

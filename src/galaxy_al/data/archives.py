@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import tarfile
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import reading
 from galaxy_al.errors import GalaxyError
+from galaxy_al.home import home_folder
 
 Images = NDArray[np.uint8]
 Labels = NDArray[np.int64]
@@ -37,17 +37,11 @@ class Archive:
     read: Callable[[Path], tuple[Images, Labels]]
 
 
-def data_folder() -> Path:
-    """Where archives are kept: ``GALAXY_AL_HOME``, or the user's cache."""
-    home = os.environ.get("GALAXY_AL_HOME")
-    return Path(home) if home else Path.home() / ".cache" / "galaxy-al"
-
-
 def fetch(archive: Archive) -> Path:
     """The archive's file, downloaded if it is not there; the checksum is compared either way."""
     import pooch
 
-    path = data_folder() / archive.file_name
+    path = home_folder() / archive.file_name
     if path.exists():
         found = pooch.file_hash(str(path), alg="md5")
         if found != archive.md5:

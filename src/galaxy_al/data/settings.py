@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.archives import ARCHIVES, data_folder, fetch
+from galaxy_al.data.archives import ARCHIVES, fetch
 from galaxy_al.data.pool import Pool, digest
 from galaxy_al.errors import GalaxyError
+from galaxy_al.home import home_folder
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Setting:
     @property
     def is_there(self) -> bool:
         """Whether the archive has been downloaded."""
-        return (data_folder() / ARCHIVES[self.archive].file_name).exists()
+        return (home_folder() / ARCHIVES[self.archive].file_name).exists()
 
 
 _CIFAR100 = ("apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle")

