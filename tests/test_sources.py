@@ -9,7 +9,8 @@ from PIL import Image
 
 from galaxy_al import GalaxyError
 from galaxy_al.cli import cli
-from galaxy_al.data import UnreadableImage, import_labels, load_pool, unreadable
+from galaxy_al.data import import_labels, load_pool, unreadable
+from galaxy_al.errors import UnreadableImage
 
 
 def write_image(path, color=(10, 20, 30), size=(5, 7), mode="RGB"):

@@ -5,7 +5,8 @@
     Exception
     ├── ValueError          an argument is wrong: what it is, what it got, what is allowed
     └── GalaxyError         anything else that galaxy-al reports
-        └── PoolExhausted   nothing is left to ask
+        ├── PoolExhausted   nothing is left to ask
+        └── UnreadableImage a file cannot be opened as an image
 """
 
 
@@ -15,3 +16,7 @@ class GalaxyError(Exception):
 
 class PoolExhausted(GalaxyError):  # noqa: N818 - reads as what happened
     """Every example of the pool is labelled, skipped or being answered."""
+
+
+class UnreadableImage(GalaxyError):  # noqa: N818 - reads as what happened
+    """A file cannot be opened as an image."""

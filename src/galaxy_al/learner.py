@@ -13,7 +13,7 @@ from galaxy_al.annotators import Annotator
 from galaxy_al.errors import PoolExhausted
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_found
 from galaxy_al.models.heads import FittedHead, Head, fit_head, kernel_head
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import Session, Strategy, make_strategy
 from galaxy_al.strategies.random import Random
 
@@ -66,7 +66,7 @@ class Learner:
             raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
-        self.embeddings = _checked_embeddings(embeddings)
+        self.embeddings = checked_table(embeddings)
         self.n_classes = n_classes
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
         self.batch_size = batch_size
@@ -192,7 +192,7 @@ def simulate(
     >>> [step.n_labels for step in history]
     [20, 40, 60]
     """
-    embeddings, truth = _checked_embeddings(embeddings), np.asarray(truth)
+    embeddings, truth = checked_table(embeddings), np.asarray(truth)
     if rounds < 0:
         raise ValueError(f"rounds must be at least 0, got {rounds}.")
     if truth.shape != (len(embeddings),) or truth.dtype.kind not in "iu" or truth.min() < 0:
@@ -237,21 +237,6 @@ def _answer_batch(learner: Learner, annotator: Annotator) -> list[int]:
         learner.tell(index, annotator(index))
         indices.append(index)
     return indices
-
-
-def _checked_embeddings(embeddings: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(embeddings)
-    if array.ndim != 2 or not len(array) or array.dtype.kind not in "fiu":
-        raise ValueError(
-            f"embeddings must be a table of numbers with N >= 1 rows, "
-            f"got shape {array.shape} of {array.dtype}."
-        )
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
-    if len(bad):
-        raise ValueError(f"embeddings must be finite; row {bad[0]} is not.")
-    return array
 
 
 def _checked_head(head: str | MakeHead) -> MakeHead:

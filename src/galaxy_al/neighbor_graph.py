@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from galaxy_al.snapshot import UNLABELED
+from galaxy_al.snapshot import UNLABELED, checked_table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -31,14 +31,7 @@ def knn_graph(embeddings: ArrayLike, k: int = 10) -> csr_array:
     """
     from sklearn.neighbors import NearestNeighbors
 
-    table = np.asarray(embeddings)
-    if table.ndim != 2 or not len(table) or table.dtype.kind not in "fiu":
-        raise ValueError(
-            f"embeddings must be a table of numbers, got shape {table.shape} of {table.dtype}."
-        )
-    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
-    if len(bad):
-        raise ValueError(f"embeddings must be finite; row {bad[0]} is not.")
+    table = checked_table(embeddings)
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}.")
     if table.dtype not in (np.float32, np.float64):

@@ -163,6 +163,22 @@ def row_blocks(size: int, rows: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + rows, size)
 
 
+def checked_table(embeddings: ArrayLike) -> NDArray[np.floating[Any]]:
+    """Embeddings as a table of finite floats."""
+    array = np.asarray(embeddings)
+    if array.ndim != 2 or not len(array) or array.dtype.kind not in "fiu":
+        raise ValueError(
+            f"embeddings must be a table of numbers with N >= 1 rows, "
+            f"got shape {array.shape} of {array.dtype}."
+        )
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if len(bad):
+        raise ValueError(f"embeddings must be finite; row {bad[0]} is not.")
+    return array
+
+
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False

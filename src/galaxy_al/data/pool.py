@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -13,15 +11,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.data.files import digest, file_state
+from galaxy_al.errors import GalaxyError, UnreadableImage
 from galaxy_al.snapshot import UNLABELED
 from galaxy_al.threads import n_threads
 
 Kind = Literal["images", "texts", "embeddings"]
-
-
-class UnreadableImage(GalaxyError):  # noqa: N818 - reads as what happened
-    """An image file cannot be opened as one."""
 
 
 class Items(Protocol):
@@ -134,37 +129,6 @@ def unreadable(pool: Pool) -> dict[int, str]:
     with ThreadPoolExecutor(n_threads()) as threads:
         problems = enumerate(threads.map(problem, range(len(pool))))
         return {index: found for index, found in problems if found is not None}
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Name the file if it cannot be read; libraries raise dozens of kinds for a broken one."""
-    try:
-        yield
-    except GalaxyError:
-        raise
-    except Exception as error:
-        reason = str(error) or type(error).__name__
-        raise GalaxyError(f"Cannot read {path}: {reason}") from error
-
-
-def file_state(path: Path) -> str:
-    """A file's name, size and time of change: cheap to see, and other when the file is."""
-    try:
-        state = path.stat()
-    except OSError:
-        return f"{path.name} missing"
-    return f"{path.name} {state.st_size} {state.st_mtime_ns}"
-
-
-def digest(parts: Iterable[str | bytes]) -> str:
-    """A short name for a sequence of texts and bytes, different for any other sequence."""
-    total = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        data = part if isinstance(part, bytes) else part.encode()
-        total.update(len(data).to_bytes(8, "little"))
-        total.update(data)
-    return total.hexdigest()
 
 
 def label_codes(

@@ -11,16 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import (
-    ImageFiles,
-    Items,
-    Kind,
-    Pool,
-    digest,
-    file_state,
-    label_codes,
-    reading,
-)
+from galaxy_al.data.files import digest, file_state, reading
+from galaxy_al.data.pool import ImageFiles, Items, Kind, Pool, label_codes
 from galaxy_al.data.tables import TABLE_SUFFIXES, Table, read_table
 from galaxy_al.errors import GalaxyError
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import reading
+from galaxy_al.data.files import reading
 from galaxy_al.errors import GalaxyError
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")

@@ -23,7 +23,7 @@ from galaxy_al.threads import n_threads
 
 Vectors = NDArray[np.float32]
 
-_TODO, _DONE, _BAD = 0, 1, 2
+_DONE, _BAD = 1, 2  # 0 is still to do
 
 
 class Embedder(Protocol):

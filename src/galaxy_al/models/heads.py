@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-_LOGIT_WITHOUT_LABELS = -100.0  # of a class that has none: its probability is as good as 0
+LOGIT_WITHOUT_LABELS = -100.0  # of a class that has none: its probability is as good as 0
 
 
 class Head(Protocol):
@@ -143,14 +143,14 @@ def _is_linear(head: Head) -> bool:
 
 
 def _last_layer(
-    head: Head, n_classes: int
+    head: Any, n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     if not _is_linear(head):
         return None
-    weights, bias = head.coef_, head.intercept_  # type: ignore[attr-defined]
+    weights, bias = head.coef_, head.intercept_
     if len(head.classes_) == 2:  # one row for two classes: the difference of their logits
         weights, bias = np.concatenate([-weights, weights]) / 2, np.append(-bias, bias) / 2
     all_weights = np.zeros((n_classes, weights.shape[1]))
-    all_bias = np.full(n_classes, _LOGIT_WITHOUT_LABELS)
+    all_bias = np.full(n_classes, LOGIT_WITHOUT_LABELS)
     all_weights[head.classes_], all_bias[head.classes_] = weights, bias
     return all_weights, all_bias

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from galaxy_al.errors import GalaxyError
+from galaxy_al.models.heads import LOGIT_WITHOUT_LABELS
 from galaxy_al.models.resnet import ResNet18, load_trunk, read_weights
 from galaxy_al.snapshot import Snapshot, row_blocks
 
@@ -22,7 +23,6 @@ NetworkName = Literal["linear", "mlp", "resnet18"]
 
 # A class without labels gets this probability, and the others what is left.
 FLOOR = 1e-6
-_LOGIT_WITHOUT_LABELS = -100.0
 _ROWS_AT_ONCE = {"linear": 1 << 16, "mlp": 1 << 16, "resnet18": 1 << 8}
 
 
@@ -194,25 +194,15 @@ class Model:
 
     def proba(self, pool: Any) -> NDArray[np.float32]:
         """The class probabilities of all examples, N x K; the pool is read in blocks."""
-        items = getattr(pool, "items", pool)
-        proba = np.empty((len(items), self.n_classes), dtype=np.float32)
-        out = torch.from_numpy(proba)
-        for rows, embedded in self._embedded(items):
-            self._score(embedded, out[rows])
-        return proba
+        return self._run(getattr(pool, "items", pool), None)
 
     def snapshot(self, pool: Any, labels: NDArray[Any] | None = None) -> Snapshot:
         """What strategies need: scores, the inputs of the last layer, and the last layer."""
         items = getattr(pool, "items", pool)
         if self.name == "linear":
             return Snapshot(self.proba(items), labels, np.asarray(items), self.last_layer())
-        proba = np.empty((len(items), self.n_classes), dtype=np.float32)
         embeddings = np.empty((len(items), self.network.head.in_features), dtype=np.float32)
-        out = torch.from_numpy(proba)
-        for rows, embedded in self._embedded(items):
-            self._score(embedded, out[rows])
-            embeddings[rows] = embedded.cpu().numpy()
-        return Snapshot(proba, labels, embeddings, self.last_layer())
+        return Snapshot(self._run(items, embeddings), labels, embeddings, self.last_layer())
 
     def last_layer(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The weights, K x d, and biases of the last layer; those of unseen classes are far off."""
@@ -221,30 +211,36 @@ class Model:
         if len(self.seen) < 2:
             return np.zeros_like(weights), np.zeros_like(bias)
         unseen = np.setdiff1d(np.arange(self.n_classes), self.seen)
-        weights[unseen], bias[unseen] = 0, _LOGIT_WITHOUT_LABELS
+        weights[unseen], bias[unseen] = 0, LOGIT_WITHOUT_LABELS
         return weights, bias
 
-    def _embedded(self, items: Any) -> Iterator[tuple[slice, Tensor]]:
+    @torch.inference_mode()
+    def _run(self, items: Any, embeddings: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        """The scores of all examples; the inputs of the last layer go into a table, if given."""
         self.network.eval()
+        proba = np.empty((len(items), self.n_classes), dtype=np.float32)
         for low, high in row_blocks(len(items), _ROWS_AT_ONCE[self.name]):
-            with torch.inference_mode(), _mixed_precision(self.device):
+            with _mixed_precision(self.device):
                 inputs = _as_tensor(np.asarray(items[low:high]), self.device)
-                yield slice(low, high), self.network.embed(inputs).float()
+                embedded = self.network.embed(inputs).float()
+            self._score(embedded, torch.from_numpy(proba[low:high]))
+            if embeddings is not None:
+                embeddings[low:high] = embedded.cpu().numpy()
+        return proba
 
     def _score(self, embedded: Tensor, out: Tensor) -> None:
         """The softmax over the classes that had labels; the others get the floor."""
         if len(self.seen) < 2:
             out.fill_(1 / self.n_classes)
             return
-        with torch.inference_mode():
-            logits = self.network.head(embedded).cpu()
-            if len(self.seen) == self.n_classes:
-                torch.softmax(logits, dim=1, out=out)
-                return
-            out.fill_(FLOOR)
-            left = 1 - FLOOR * (self.n_classes - len(self.seen))
-            seen = torch.as_tensor(self.seen)
-            out[:, seen] = left * torch.softmax(logits[:, seen], dim=1)
+        logits = self.network.head(embedded).cpu()
+        if len(self.seen) == self.n_classes:
+            torch.softmax(logits, dim=1, out=out)
+            return
+        out.fill_(FLOOR)
+        left = 1 - FLOOR * (self.n_classes - len(self.seen))
+        seen = torch.as_tensor(self.seen)
+        out[:, seen] = left * torch.softmax(logits[:, seen], dim=1)
 
 
 def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,13 +245,13 @@ class RankedSession(QueuedSession):
         return ranked
 
 
-def _is_whole(value: object) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: object) -> None:
     """Refuse an argument that is not a whole number of at least 1."""
-    if not (_is_whole(value) and value >= 1):  # type: ignore[operator]
+    if not (_is_whole(value) and value >= 1):
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 

@@ -1,0 +1,41 @@
+"""Files: what they are now, and errors that name those that cannot be read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from galaxy_al.errors import GalaxyError
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name the file if it cannot be read; libraries raise dozens of kinds for a broken one."""
+    try:
+        yield
+    except GalaxyError:
+        raise
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise GalaxyError(f"Cannot read {path}: {reason}") from error
+
+
+def file_state(path: Path) -> str:
+    """A file's name, size and time of change: cheap to see, and other when the file is."""
+    try:
+        state = path.stat()
+    except OSError:
+        return f"{path.name} missing"
+    return f"{path.name} {state.st_size} {state.st_mtime_ns}"
+
+
+def digest(parts: Iterable[str | bytes]) -> str:
+    """A short name for a sequence of texts and bytes, different for any other sequence."""
+    total = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode()
+        total.update(len(data).to_bytes(8, "little"))
+        total.update(data)
+    return total.hexdigest()
