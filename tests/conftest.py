@@ -1,3 +1,6 @@
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,3 +24,32 @@ def bucket_sizes(request, monkeypatch):
         monkeypatch.setattr(ranking, "_FINE_ROWS", 1)
         monkeypatch.setattr(ranking, "_COARSE_ROWS", 3)
         monkeypatch.setattr(ranking, "_MANY_ROWS", 2)
+
+
+@pytest.fixture
+def server():
+    """A server of one file that breaks off after so many bytes, and can go on from any."""
+    state = {"content": b"", "most": None, "ranges": []}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            start = self.headers.get("Range")
+            state["ranges"].append(start)
+            first = int(start.removeprefix("bytes=").removesuffix("-")) if start else 0
+            rest = state["content"][first:]
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(rest)))
+            self.end_headers()
+            self.wfile.write(rest[: state["most"]])
+
+        def log_message(self, *_):
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever)
+    thread.start()
+    state["url"] = f"http://127.0.0.1:{http.server_port}"
+    yield state
+    http.shutdown()
+    thread.join()
+    http.server_close()

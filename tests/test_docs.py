@@ -32,12 +32,14 @@ def test_the_examples_of_the_methods_page_run():
     assert namespace["predicted"].shape == (500,)
 
 
-def test_the_example_of_the_training_page_runs():
+def test_the_examples_of_the_training_page_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     namespace = {}
     for _, block in blocks("docs/training.md", "python"):
         exec(block, namespace)
     right = namespace["snapshot"].proba.argmax(axis=1) == namespace["truth"]
     assert right.mean() > 0.8
+    assert (namespace["proba"] == namespace["snapshot"].proba).all()
 
 
 def test_the_first_example_is_about_ten_lines():

@@ -11,15 +11,17 @@ from PIL import Image
 from galaxy_al import GalaxyError
 from galaxy_al.data import load_pool
 from galaxy_al.models import embed as module
-from galaxy_al.models.embed import EfficientNetLite, embed
+from galaxy_al.models.embed import embed
+from galaxy_al.models.pretrained import EfficientNetLite
 
 
 class MeanColor:
     """A tiny embedder whose vectors can be computed by hand; counts what it is asked."""
 
-    name, width = "mean color", 3
+    kind, width, batch_size, side = "images", 3, 64, None
 
-    def __init__(self):
+    def __init__(self, version="1"):
+        self.name, self.version, self.preprocessing = "mean color", version, {}
         self.n_prepared = 0
 
     def prepare(self, item):
@@ -27,7 +29,7 @@ class MeanColor:
         return item.reshape(-1, 3).mean(axis=0)
 
     def embed(self, batch):
-        return batch.astype(np.float32)
+        return np.array(batch, dtype=np.float32)
 
 
 def write_colors(folder, n=10):
@@ -61,8 +63,7 @@ def test_vectors_are_kept_by_the_content_and_the_model(tmp_path):
     found = embed(load_pool(tmp_path / "photos"), changed, cache=tmp_path / "cache")
     assert changed.n_prepared == 10
     assert found.vectors[0].tolist() == [1, 2, 3]
-    other = MeanColor()
-    other.name = "another"
+    other = MeanColor(version="2")
     embed(load_pool(tmp_path / "photos"), other, cache=tmp_path / "cache")
     assert other.n_prepared == 10
 

@@ -244,11 +244,26 @@ def test_wrong_columns_and_classes_are_named_with_what_there_is(tmp_path):
         load_pool(tmp_path, label_column="label")
 
 
+def test_a_large_jpeg_may_be_read_smaller_but_no_smaller_than_asked(tmp_path):
+    from galaxy_al.data.pool import ImageFiles
+
+    y, x = np.mgrid[:600, :900]
+    picture = np.stack([x / 900, y / 600, 0 * x], axis=2) * 255
+    Image.fromarray(picture.astype(np.uint8)).save(tmp_path / "a.jpg", quality=95)
+    files = ImageFiles([tmp_path / "a.jpg"])
+    assert files[0].shape == (600, 900, 3)
+    assert files.read(0, 1000).shape == (600, 900, 3)
+    small = files.read(0, 100)
+    assert 100 <= min(small.shape[:2]) < 300
+    whole = np.asarray(Image.fromarray(files[0]).resize(small.shape[1::-1]), dtype=float)
+    assert np.abs(whole - small).mean() < 3
+
+
 def test_the_command_tells_what_is_in_a_pool(photos, tmp_path):
     done = CliRunner().invoke(cli, ["data", "check", str(photos)])
     assert "4 images, the first 'b.png', the last 'grey.png'" in done.output
     assert "broken.jpg as an image" in done.output
-    assert "1 images cannot be read and will be left out" in done.output
+    assert "Left out because they cannot be read: 1 of 4" in done.output
     (tmp_path / "a.csv").write_text("text,label\nx,cat\ny,\nz,dog\nw,dog\n")
     done = CliRunner().invoke(
         cli, ["data", "check", str(tmp_path / "a.csv"), "--label-column", "label"]

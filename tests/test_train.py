@@ -1,5 +1,6 @@
 """The training loop against the objective minimised naively, and what models promise."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +9,9 @@ import torch
 from scipy.optimize import minimize
 
 from galaxy_al import GalaxyError
-from galaxy_al.models.resnet import ResNet18
-from galaxy_al.models.train import FLOOR, RECIPES, Trainer
+from galaxy_al.models.model import FLOOR
+from galaxy_al.models.resnet import ResNet18, read_weights
+from galaxy_al.models.train import RECIPES, Trainer
 
 NETWORKS = ("linear", "mlp", "resnet18")
 QUICK = {
@@ -170,12 +172,12 @@ def test_any_table_of_floats_is_scored_where_it_lies(kind, tmp_path):
 
 
 def test_a_pool_of_many_blocks_is_scored_like_one(monkeypatch):
-    from galaxy_al.models import train
+    from galaxy_al.models import model as module
 
     items = items_for("mlp", 101)
     model = trained("mlp", items, some_labels())
     expected = model.proba(items)
-    monkeypatch.setitem(train._ROWS_AT_ONCE, "mlp", 10)
+    monkeypatch.setitem(module._ROWS_AT_ONCE, "mlp", 10)
     np.testing.assert_allclose(model.proba(items), expected, atol=1e-6)
 
 
@@ -238,7 +240,7 @@ def test_imagenet_weights_are_the_beginning_and_the_last_layer_is_new(tmp_path, 
 def test_files_that_are_no_weights_of_a_resnet_are_refused(tmp_path):
     path = tmp_path / "resnet18-0123abcd.pth"
     torch.save(ResNet18(2).state_dict(), path)
-    with pytest.raises(GalaxyError, match=r"has the SHA-256 sum .*, not 0123abcd"):
+    with pytest.raises(GalaxyError, match=r"its SHA256 sum is .*, not 0123abcd"):
         Trainer("resnet18", n_classes=2, weights=path)
     other = tmp_path / "other.pth"
     torch.save({"layer1.0.conv1.weight": torch.zeros(2)}, other)
@@ -250,3 +252,46 @@ def test_files_that_are_no_weights_of_a_resnet_are_refused(tmp_path):
         Trainer("resnet18", n_classes=2, weights=other)
     with pytest.raises(GalaxyError, match=r"There is no .*missing.pth"):
         Trainer("resnet18", n_classes=2, weights=tmp_path / "missing.pth")
+
+
+def test_weights_come_from_a_url_once_and_its_sum_is_compared(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("GALAXY_AL_HOME", str(tmp_path / "home"))
+    state = ResNet18(2).state_dict()
+    torch.save(state, tmp_path / "weights.pth")
+    server["content"] = (tmp_path / "weights.pth").read_bytes()
+    found = hashlib.sha256(server["content"]).hexdigest()
+    url = f"{server['url']}/resnet18-{found[:8]}.pth"
+    for _ in range(2):
+        read = read_weights(url)
+        assert torch.equal(read["conv1.weight"], state["conv1.weight"])
+    assert len(server["ranges"]) == 1
+    read_weights(f"{server['url']}/other.pth#sha256={found}")
+    assert len(server["ranges"]) == 2
+    with pytest.raises(GalaxyError, match=r"other.pth is not the file it should be"):
+        read_weights(f"{server['url']}/other.pth#sha256={found[::-1]}")
+    with pytest.raises(GalaxyError, match=r"plain.pth needs a checksum: add #sha256="):
+        read_weights(f"{server['url']}/plain.pth")
+
+
+def test_the_resnet_takes_image_files_of_any_size(tmp_path):
+    from PIL import Image
+
+    from galaxy_al.data import load_pool
+    from galaxy_al.errors import UnreadableImage
+
+    colors = [(250, 10, 10), (10, 250, 10)]
+    for i in range(12):
+        Image.new("RGB", (20 + i, 40 - i), colors[i % 2]).save(tmp_path / f"{i:02d}.png")
+    pool = load_pool(tmp_path)
+    recipe = replace(RECIPES["resnet18"], epochs=8, rate=1e-3)
+    trainer = Trainer("resnet18", n_classes=2, image_size=(24, 32), recipe=recipe)
+    model = trainer.fit(pool, {i: i % 2 for i in range(6)})
+    assert model.shape.image_size == (24, 32)
+    plain = np.array([[[color] * 32] * 24 for color in colors * 6], dtype=np.uint8)
+    np.testing.assert_allclose(model.proba(pool), model.proba(plain), atol=1e-6)
+    assert (model.proba(pool).argmax(axis=1) == np.arange(12) % 2).all()
+    (tmp_path / "03.png").write_bytes(b"no image")
+    with pytest.raises(UnreadableImage, match=r"Cannot read .*03.png as an image"):
+        model.proba(load_pool(tmp_path))
+    by_default = Trainer("resnet18", n_classes=2).fit(pool, {})
+    assert by_default.shape.image_size == (224, 224)

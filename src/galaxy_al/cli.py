@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,11 +95,22 @@ def data_list() -> None:
     click.echo(f"Archives are kept in {home_folder()}; GALAXY_AL_HOME says otherwise.")
 
 
+def _pool_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The argument POOL, and the options that say how a table is to be read."""
+    for decorate in (
+        click.option("--id-column", help="By default id, if there is one."),
+        click.option("--column", help="Where a table has its texts, image files or vectors."),
+        click.option(
+            "--kind", type=click.Choice(["images", "texts", "embeddings"]), help="Of a table."
+        ),
+        click.argument("pool", type=click.Path(path_type=Path)),
+    ):
+        command = decorate(command)
+    return command
+
+
 @data.command("check")
-@click.argument("pool", type=click.Path(path_type=Path))
-@click.option("--kind", type=click.Choice(["images", "texts", "embeddings"]), help="Of a table.")
-@click.option("--column", help="Where a table has its texts, image files or vectors.")
-@click.option("--id-column", help="By default id, if there is one.")
+@_pool_options
 @click.option("--label-column", help="Where a table has labels that are known already.")
 def data_check(
     pool: Path,
@@ -126,11 +138,53 @@ def data_check(
         click.echo(f"{int((found.labels == code).sum()):>10,} {name}")
     if found.classes:
         click.echo(f"{int((found.labels < 0).sum()):>10,} without a label")
-    problems = unreadable(found)
-    for problem in problems.values():
+    _tell_problems(list(unreadable(found).values()), len(found))
+
+
+def _tell_problems(problems: list[str], total: int) -> None:
+    for problem in problems:
         click.echo(problem, err=True)
     if problems:
-        click.echo(f"{len(problems):,} images cannot be read and will be left out.")
+        click.echo(f"Left out because they cannot be read: {len(problems):,} of {total:,}")
+
+
+@cli.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@_pool_options
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("predictions.csv"),
+    show_default=True,
+    help="The table to write: .csv, .jsonl or .parquet.",
+)
+def predict(
+    model: Path,
+    pool: Path,
+    kind: Kind | None,
+    column: str | None,
+    id_column: str | None,
+    output: Path,
+) -> None:
+    """Write the probabilities that a saved model gives to the examples of a pool.
+
+    MODEL is a folder that save_model wrote.
+
+    \b
+    Example:
+      galaxy-al predict scratches-model/ photos/ --output probabilities.csv
+    """
+    from galaxy_al.data import load_pool
+    from galaxy_al.data.tables import check_table_name
+    from galaxy_al.models.export import load_model
+    from galaxy_al.predictions import predict
+
+    check_table_name(output)
+    found = load_pool(pool, kind=kind, column=column, id_column=id_column)
+    made = predict(load_model(model), found)
+    made.write(output)
+    _tell_problems(made.bad, len(found))
+    click.echo(f"{len(made.ids):,} examples in {output}")
 
 
 def main() -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.files import reading
+from galaxy_al.downloads import download
 from galaxy_al.errors import GalaxyError
+from galaxy_al.files import reading
 from galaxy_al.home import home_folder
 
 Images = NDArray[np.uint8]
@@ -39,62 +40,7 @@ class Archive:
 
 def fetch(archive: Archive) -> Path:
     """The archive's file, downloaded if it is not there; the checksum is compared either way."""
-    import pooch
-
-    path = home_folder() / archive.file_name
-    if path.exists():
-        found = pooch.file_hash(str(path), alg="md5")
-        if found != archive.md5:
-            raise GalaxyError(
-                f"{path} is not the archive it should be: its MD5 sum is {found}, "
-                f"not {archive.md5}. Move it away."
-            )
-        return path
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        pooch.retrieve(
-            archive.url, f"md5:{archive.md5}", path.name, path.parent, downloader=_download
-        )
-    except ValueError as error:
-        raise GalaxyError(
-            f"What came from {archive.url} is not the archive it should be: its MD5 sum is not "
-            f"{archive.md5}. It was not kept."
-        ) from error
-    except OSError as error:  # those of requests are such, too
-        reason = error.strerror or type(error).__name__
-        raise GalaxyError(
-            f"Cannot download {archive.url} ({reason}). Try again to go on where it stopped, or "
-            f"put the file by hand into {path.parent} as {path.name}."
-        ) from error
-    return path
-
-
-def _download(url: str, output_file: str, _: object) -> None:
-    """Download for pooch, going on with the part that an earlier attempt has left."""
-    import requests
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-    part = Path(output_file).parent / (url.rsplit("/", 1)[-1] + ".part")
-    done = part.stat().st_size if part.exists() else 0
-    headers = {"Range": f"bytes={done}-"} if done else {}
-    with requests.get(url, headers=headers, stream=True, timeout=30) as answer:
-        if answer.status_code != requests.codes.requested_range_not_satisfiable:
-            answer.raise_for_status()
-            resumes = answer.status_code == requests.codes.partial_content
-            done = done if resumes else 0
-            total = done + int(answer.headers.get("Content-Length", 0)) or None
-            columns = "{task.description}", BarColumn(), DownloadColumn(), TimeRemainingColumn()
-            with (
-                Progress(*columns, transient=True) as bar,
-                part.open("ab" if resumes else "wb") as f,
-            ):
-                task = bar.add_task(f"Downloading {url}", total=total, completed=done)
-                for chunk in answer.iter_content(1 << 16):
-                    f.write(chunk)
-                    bar.advance(task, len(chunk))
-            if total and part.stat().st_size < total:
-                raise requests.ConnectionError(f"{url} ended early")
-    part.replace(output_file)
+    return download(archive.url, home_folder() / archive.file_name, f"md5:{archive.md5}")
 
 
 class _ArraysOnly(pickle.Unpickler):

@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.files import digest, file_state
 from galaxy_al.errors import GalaxyError, UnreadableImage
+from galaxy_al.files import digest, file_state
 from galaxy_al.snapshot import UNLABELED
 from galaxy_al.threads import n_threads
 
@@ -39,11 +39,20 @@ class ImageFiles:
         return len(self.paths)
 
     def __getitem__(self, index: int) -> NDArray[np.uint8]:
+        return self.read(index)
+
+    def read(self, index: int, side: int | None = None) -> NDArray[np.uint8]:
+        """An image; if a side is given a JPEG may come smaller, but no smaller than that.
+
+        Decoding a large photograph at an eighth of its size takes a fraction of the time.
+        """
         from PIL import Image, ImageOps
 
         path = self.paths[index]
         try:
             with Image.open(path) as image:
+                if side is not None:
+                    image.draft("RGB", (side, side))
                 upright = ImageOps.exif_transpose(image)
                 return np.asarray(upright.convert("RGB"))
         except Exception as error:  # Pillow raises a dozen kinds, by the format and the damage

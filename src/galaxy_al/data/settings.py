@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.data.archives import ARCHIVES, fetch
-from galaxy_al.data.files import digest
 from galaxy_al.data.pool import Pool
 from galaxy_al.errors import GalaxyError
+from galaxy_al.files import digest
 from galaxy_al.home import home_folder
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.files import digest, file_state, reading
 from galaxy_al.data.pool import ImageFiles, Items, Kind, Pool, label_codes
 from galaxy_al.data.tables import TABLE_SUFFIXES, Table, read_table
 from galaxy_al.errors import GalaxyError
+from galaxy_al.files import digest, file_state, reading
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 ARRAY_SUFFIXES = (".npy", ".npz")

@@ -1,10 +1,10 @@
-"""Tables as people have them: CSV, JSON lines and Parquet, and errors that name the row."""
+"""Tables as people have them: CSV, JSON lines and Parquet; errors name the row."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.files import reading
 from galaxy_al.errors import GalaxyError
+from galaxy_al.files import reading, writing
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
 
@@ -90,6 +90,22 @@ def read_table(path: Path) -> Table:
     return table
 
 
+def write_table(path: Path, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
+    """Write named columns by the suffix; a file that is there is replaced when all is written."""
+    writers = {".csv": _write_csv, ".jsonl": _write_json_lines, ".parquet": _write_parquet}
+    check_table_name(path)
+    with writing(path) as part:
+        writers[path.suffix.lower()](part, columns)
+
+
+def check_table_name(path: Path) -> None:
+    """Refuse a name that no table can be written to, before there is anything to write."""
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise GalaxyError(f"{path} must end in {', '.join(TABLE_SUFFIXES)}.")
+    if not path.parent.is_dir():
+        raise GalaxyError(f"There is no folder {path.parent} to write {path.name} into.")
+
+
 def _read_csv(path: Path) -> Table:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file)
@@ -133,10 +149,40 @@ def _read_json_lines(path: Path) -> Table:
 
 
 def _read_parquet(path: Path) -> Table:
+    content = _pyarrow().parquet.read_table(path)
+    columns = {name: content.column(name).to_pylist() for name in content.column_names}
+    return Table(path, columns, range(content.num_rows))
+
+
+def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*map(_plain, columns.values())))
+
+
+def _write_json_lines(path: Path, columns: Mapping[str, Any]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in zip(*map(_plain, columns.values())):
+            file.write(json.dumps(dict(zip(columns, row)), ensure_ascii=False) + "\n")
+
+
+def _write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
+    pyarrow = _pyarrow()
+    pyarrow.parquet.write_table(pyarrow.table(dict(columns)), path)
+
+
+def _plain(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
+    """Python's own values; single precision with the seven digits it has."""
+    if not isinstance(column, np.ndarray):
+        return column
+    values: list[Any] = column.tolist()
+    return [float(f"{value:.7g}") for value in values] if column.dtype == np.float32 else values
+
+
+def _pyarrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
         raise GalaxyError("Parquet needs pyarrow: pip install 'galaxy-al[data]'.") from error
-    content = pyarrow.parquet.read_table(path)
-    columns = {name: content.column(name).to_pylist() for name in content.column_names}
-    return Table(path, columns, range(content.num_rows))
+    return pyarrow

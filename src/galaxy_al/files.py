@@ -1,4 +1,4 @@
-"""Files: what they are now, and errors that name those that cannot be read."""
+"""Files: what they are now, errors that name them, and writing that loses nothing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,19 @@ def reading(path: Path) -> Iterator[None]:
         raise GalaxyError(f"Cannot read {path}: {reason}") from error
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """A file to write beside the one wanted; it takes the place only when it is whole."""
+    part = path.with_name(f"{path.stem}.part{path.suffix}")
+    try:
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise GalaxyError(f"Cannot write {path}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def file_state(path: Path) -> str:
     """A file's name, size and time of change: cheap to see, and other when the file is."""
     try:
@@ -38,4 +51,13 @@ def digest(parts: Iterable[str | bytes]) -> str:
         data = part if isinstance(part, bytes) else part.encode()
         total.update(len(data).to_bytes(8, "little"))
         total.update(data)
+    return total.hexdigest()
+
+
+def checksum(path: Path, algorithm: str) -> str:
+    """The sum of a file's bytes, in hexadecimal."""
+    total = hashlib.new(algorithm)
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            total.update(chunk)
     return total.hexdigest()
