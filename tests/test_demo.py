@@ -1,7 +1,8 @@
 import numpy as np
 
 from galaxy_al.experiments.demo import STRATEGIES_SHOWN, DemoRun, digits_pool, summary
-from galaxy_al.learner import Round
+from galaxy_al.learner import Seconds
+from galaxy_al.simulation import Round
 
 
 def test_three_digits_are_rare_about_two_percent_each():
@@ -12,9 +13,13 @@ def test_three_digits_are_rare_about_two_percent_each():
     assert len(pool.embeddings) == len(pool.truth)
 
 
+def step(n_labels, accuracy):
+    return Round(n_labels, accuracy, 0.0, 0.0, 0, (), {}, Seconds(0, 0, 0))
+
+
 def test_the_summary_is_the_mean_and_its_standard_error():
     runs = [
-        DemoRun(name, seed, [Round(20, value, 0.0, 0, ()), Round(40, 0.5, 0.0, 0, ())])
+        DemoRun(name, seed, [step(20, value), step(40, 0.5)])
         for name in STRATEGIES_SHOWN
         for seed, value in enumerate([0.2, 0.4, 0.9])
     ]

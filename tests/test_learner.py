@@ -1,8 +1,12 @@
+import json
+
 import numpy as np
 import pytest
 
-from galaxy_al import STRATEGIES, Learner, simulate
-from galaxy_al.models.heads import fit_head, kernel_head
+from galaxy_al import STRATEGIES, Learner, Snapshot, simulate
+from galaxy_al.learner import Seconds
+from galaxy_al.models.heads import HeadTrainer, kernel_head
+from galaxy_al.simulation import play_round
 
 
 def rare_blobs(size=400, seed=0):
@@ -10,6 +14,12 @@ def rare_blobs(size=400, seed=0):
     truth = np.repeat([0, 1, 2], [size // 40, size // 40, size - 2 * (size // 40)])
     centers = np.array([[4, 0], [0, 4], [0, 0]])
     return rng.normal(size=(size, 2)) + centers[truth], truth
+
+
+def scored(head, embeddings, labels, n_classes=3):
+    """The snapshot after training such a head."""
+    trainer = HeadTrainer(lambda seed: head, n_classes=n_classes)
+    return trainer.fit(embeddings, labels).snapshot(embeddings)
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -46,6 +56,12 @@ def test_galaxy_finds_far_more_of_the_rare_than_random():
         for strategy in ("galaxy", "random")
     }
     assert found["galaxy"] > 4 * found["random"]
+
+
+def test_all_strategies_begin_with_the_same_batch_of_a_seed():
+    embeddings, truth = rare_blobs()
+    first = {simulate(embeddings, truth, name, seed=3, rounds=1)[0].indices for name in STRATEGIES}
+    assert len(first) == 1
 
 
 def test_a_small_pool_ends_the_run_early():
@@ -104,10 +120,10 @@ def test_a_head_of_ones_own():
 
 def test_classes_without_labels_get_nothing_and_one_class_alone_everything_alike():
     embeddings, _ = rare_blobs()
-    two = fit_head(kernel_head(0), embeddings, {0: 0, 399: 2, 398: 2}, 3).proba
+    two = scored(kernel_head(0), embeddings, {0: 0, 399: 2, 398: 2}).proba
     assert (two[:, 1] == 0).all()
     np.testing.assert_allclose(two.sum(axis=1), 1)
-    one = fit_head(kernel_head(0), embeddings, {0: 2}, 3).proba
+    one = scored(kernel_head(0), embeddings, {0: 2}).proba
     assert (one == 1 / 3).all()
 
 
@@ -133,11 +149,11 @@ def test_bad_input_is_refused():
     embeddings, truth = rare_blobs()
     with pytest.raises(ValueError, match="Unknown strategy 'best'"):
         simulate(embeddings, truth, "best")
-    with pytest.raises(ValueError, match="Unknown head 'big'"):
+    with pytest.raises(ValueError, match="Unknown network 'big'"):
         simulate(embeddings, truth, head="big")
     with pytest.raises(ValueError, match="N >= 1 rows"):
         simulate(np.zeros(3), truth)
-    with pytest.raises(ValueError, match="class, 0 or more, for each of 400"):
+    with pytest.raises(ValueError, match="class, 0 or more, for each of 400 examples"):
         simulate(embeddings, truth[:10])
     for arguments, message in [
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
@@ -158,8 +174,8 @@ def test_bad_input_is_refused():
 def test_the_last_layer_and_its_inputs_give_the_scores_of_the_head(n_seen):
     embeddings, truth = rare_blobs()
     labels = {i: int(truth[i]) for i in range(0, 400, 3) if truth[i] > 2 - n_seen}
-    fitted = fit_head(kernel_head(0), embeddings, labels, 3)
-    weights, bias = fitted.last_layer
+    fitted = scored(kernel_head(0), embeddings, labels)
+    weights, bias = fitted.head
     logits = fitted.embeddings @ weights.T + bias
     proba = np.exp(logits - logits.max(axis=1, keepdims=True))
     proba /= proba.sum(axis=1, keepdims=True)
@@ -222,14 +238,93 @@ def test_a_first_batch_of_one_class_only_stops_no_strategy(strategy):
     assert len(learner.labels) == 15
 
 
-def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves():
+@pytest.mark.parametrize("head", ["auto", "mlp"])
+def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves(head):
     from galaxy_al.neighbor_graph import knn_graph
     from galaxy_al.strategies.s2 import S2
 
     embeddings, truth = rare_blobs(100)
     strategy = S2()
-    simulate(embeddings, truth, strategy, batch_size=10, rounds=3)
+    simulate(embeddings, truth, strategy, head, batch_size=10, rounds=3)
     np.testing.assert_array_equal(strategy.graph.toarray(), knn_graph(embeddings).toarray())
+
+
+@pytest.mark.parametrize("head", ["auto", "linear"])
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_run_that_was_broken_off_goes_on_exactly(strategy, head):
+    embeddings, truth = rare_blobs()
+    whole = simulate(embeddings, truth, strategy, head, batch_size=20, rounds=6, seed=2)
+    for done in (1, 4):
+        asked = [index for step in whole[:done] for index in step.indices]
+        learner = Learner(embeddings, 3, strategy=strategy, head=head, batch_size=20, seed=2)
+        kept = json.loads(json.dumps(whole[done - 1].generator_state))
+        learner.resume({index: int(truth[index]) for index in asked}, kept)
+        assert [play_round(learner, truth) for _ in range(6 - done)] == whole[done:]
+
+
+def test_a_resumed_learner_does_not_ask_what_was_skipped():
+    embeddings, truth = rare_blobs(60)
+    learner = Learner(embeddings, 3, batch_size=10)
+    learner.resume({0: 0, 50: 2}, skipped=[7, 8])
+    assert {0, 7, 8, 50}.isdisjoint(answered(learner, truth, 56))
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp", "classifier", "trainer"])
+def test_networks_classifiers_and_trainers_are_heads(head):
+    from sklearn.naive_bayes import GaussianNB
+
+    from galaxy_al.models.train import Trainer
+
+    embeddings, truth = rare_blobs()
+    heads = {"classifier": GaussianNB(), "trainer": Trainer("mlp", n_classes=3, seed=5)}
+    history = simulate(embeddings, truth, "galaxy", heads.get(head, head), 50, 4)
+    assert history[-1].balanced_accuracy > 0.8
+    assert history == simulate(embeddings, truth, "galaxy", heads.get(head, head), 50, 4)
+
+
+def test_the_paper_s_network_learns_from_images_by_every_strategy_that_needs_embeddings():
+    from dataclasses import replace
+
+    from galaxy_al.models.train import RECIPES, Trainer
+
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], [15, 45])
+    images = rng.integers(0, 60, size=(60, 32, 32, 3), dtype=np.uint8)
+    images[truth == 0, :, :, 0] += 180
+    recipe = replace(RECIPES["resnet18"], epochs=4, rate=1e-3)
+    for strategy in ("galaxy", "s2", "badge"):
+        trainer = Trainer("resnet18", n_classes=2, recipe=recipe)
+        history = simulate(images, truth, strategy, trainer, batch_size=15, rounds=2)
+        assert history[-1].n_labels == 30
+        assert history[-1].average_precision > 0.9
+
+
+def test_the_seconds_of_a_round_are_those_of_its_parts(monkeypatch):
+    from galaxy_al.strategies import Random
+
+    clock = [0.0]
+    for module in ("learner", "simulation"):
+        monkeypatch.setattr(f"galaxy_al.{module}.time.perf_counter", lambda: clock[0])
+
+    class Slow:
+        """Trains for 5 and scores for 10 seconds."""
+
+        def fit(self, pool, labels):
+            clock[0] += 5
+            return self
+
+        def snapshot(self, pool, labels=None):
+            clock[0] += 10
+            return Snapshot(np.full((len(pool), 3), 1 / 3), labels)
+
+    class Slowly(Random):
+        def start(self, *arguments, **others):
+            clock[0] += 2
+            return super().start(*arguments, **others)
+
+    embeddings, truth = rare_blobs()
+    second = simulate(embeddings, truth, Slowly(), Slow(), 20, 2)[1]
+    assert second.seconds == Seconds(selection=2, training=5, scoring=10, judging=0)
 
 
 def test_with_an_annotator_who_errs_the_truth_still_counts():
@@ -262,8 +357,8 @@ def test_classifiers_that_take_weights_get_those_of_the_paper():
     repeated = labels | {400 + i: 0 for i in range(6 * len(rare))}
     heads = (GaussianNB, lambda: make_pipeline("passthrough", LogisticRegression(C=1e6)))
     for head in heads:
-        once = fit_head(head(), embeddings, labels, 3).proba
-        again = fit_head(head(), more, repeated, 3).proba[:400]
+        once = scored(head(), embeddings, labels).proba
+        again = scored(head(), more, repeated).proba[:400]
         np.testing.assert_allclose(again, once, atol=0.02)
     plain = KNeighborsClassifier(3)  # takes none
-    assert fit_head(make_pipeline(StandardScaler(), plain), embeddings, labels, 3).proba.shape
+    assert scored(make_pipeline(StandardScaler(), plain), embeddings, labels).proba.shape

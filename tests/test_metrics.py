@@ -6,6 +6,7 @@ from sklearn.metrics import average_precision_score, balanced_accuracy_score
 
 from galaxy_al import balanced_accuracy
 from galaxy_al.metrics import (
+    average_precision,
     confusion,
     per_class_accuracy,
     rare_average_precision,
@@ -35,6 +36,15 @@ def test_rare_classes_are_not_pooled():
 
 def test_an_absent_class_has_no_accuracy():
     assert np.isnan(per_class_accuracy([0, 2], [0, 2], n_classes=3)[1])
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=40))
+def test_average_precision_is_that_of_scikit_learn_whatever_is_tied(pairs):
+    wanted = np.array([is_wanted for is_wanted, _ in pairs])
+    score = np.array([height / 7 for _, height in pairs], dtype=np.float32)
+    if wanted.any():
+        expected = average_precision_score(wanted, score)
+        assert average_precision(wanted, score) == pytest.approx(expected)
 
 
 def test_average_precision_of_the_rare_is_the_mean_of_theirs():

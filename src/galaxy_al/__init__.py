@@ -2,8 +2,9 @@
 
 from galaxy_al.data.settings import load_setting
 from galaxy_al.errors import GalaxyError, PoolExhausted
-from galaxy_al.learner import Learner, simulate
+from galaxy_al.learner import Learner
 from galaxy_al.metrics import balanced_accuracy
+from galaxy_al.simulation import simulate
 from galaxy_al.snapshot import UNLABELED, Snapshot
 from galaxy_al.strategies import STRATEGIES, Session, Strategy
 from galaxy_al.strategies.galaxy import Galaxy

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from galaxy_al.annotators import Annotator
-from galaxy_al.errors import PoolExhausted
-from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_found
-from galaxy_al.models.heads import FittedHead, Head, fit_head, kernel_head
+from galaxy_al.models.heads import Head, HeadTrainer, MakeHead, kernel_head
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import Session, Strategy, make_strategy
 from galaxy_al.strategies.random import Random
 
-MakeHead = Callable[[int], Head]
+
+class TrainedModel(Protocol):
+    """What a trainer makes."""
+
+    def snapshot(self, pool: Any, labels: NDArray[Any] | None = None) -> Snapshot:
+        """The scores of the pool and, for strategies that need them, embeddings and head."""
+
+
+class TrainsModels(Protocol):
+    """Whatever trains: `galaxy_al.models.train.Trainer`, or one of your own."""
+
+    def fit(self, pool: Any, labels: Mapping[int, int]) -> TrainedModel:
+        """Train anew on the labelled examples."""
+
+
+AnyHead = str | Head | MakeHead | TrainsModels
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """How long the parts of a round took; judging is computing the metrics, in a simulation."""
+
+    selection: float = 0.0
+    training: float = 0.0
+    scoring: float = 0.0
+    judging: float = 0.0
 
 
 class Learner:
@@ -28,14 +51,16 @@ class Learner:
 
     Parameters
     ----------
-    embeddings
-        N x d vectors.
+    pool
+        N x d embeddings; or images, an array or a pool of them, for a network that takes them.
     n_classes
         The number K of classes; the last one is the big one.
     strategy
         A name from `STRATEGIES` or a strategy.
     head
-        Makes a classifier from a seed; ``"auto"`` takes `kernel_head`.
+        What is trained: ``"auto"`` takes `kernel_head`; ``"linear"``, ``"mlp"`` and ``"resnet18"``
+        are networks of `galaxy_al.models.train`; or a scikit-learn classifier, a function that
+        makes one from a seed, or whatever has ``fit(pool, labels)`` as `Trainer` has.
     batch_size
         How many labels are given between two trainings.
     seed
@@ -54,11 +79,11 @@ class Learner:
 
     def __init__(
         self,
-        embeddings: ArrayLike,
+        pool: Any,
         n_classes: int,
         *,
         strategy: str | Strategy = "galaxy",
-        head: str | MakeHead = "auto",
+        head: AnyHead = "auto",
         batch_size: int = 100,
         seed: int = 0,
     ) -> None:
@@ -66,22 +91,22 @@ class Learner:
             raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
-        self.embeddings = checked_table(embeddings)
+        self.pool = checked_pool(pool)
         self.n_classes = n_classes
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
         self.batch_size = batch_size
-        self._make_head = _checked_head(head)
-        self._seed = seed
-        self._rng = np.random.default_rng(seed)
-        self._fitted = self._fit({})
-        self.strategy.check(self._snapshot())
-        self.strategy.prepare(self._snapshot(), rng=self._rng)
+        self._trainer = _trainer(head, n_classes, seed, "embeddings" in self.strategy.needs)
+        self._seed, self._rng = seed, np.random.default_rng(seed)
+        self.seconds = Seconds()
+        self.snapshot = self._trainer.fit(self.pool, {}).snapshot(self.pool)
+        self._prepare()
+        self._selecting = 0.0
         self._session = self._start({}, set())
 
     @property
-    def proba(self) -> NDArray[np.float64]:
+    def proba(self) -> NDArray[np.floating[Any]]:
         """The class probabilities of the pool by the last training, N x K."""
-        return self._fitted.proba
+        return self.snapshot.proba
 
     @property
     def labels(self) -> dict[int, int]:
@@ -93,13 +118,23 @@ class Learner:
         """The examples asked and not yet answered."""
         return self._session.pending
 
+    @property
+    def generator_state(self) -> dict[str, Any]:
+        """Where the random choices stand; JSON can keep it."""
+        return dict(self._rng.bit_generator.state)
+
     def ask(self) -> int:
         """The next example to label."""
-        return self._session.ask()
+        begin = time.perf_counter()
+        index = self._session.ask()
+        self._selecting += time.perf_counter() - begin
+        return index
 
     def tell(self, index: int, label: int) -> None:
         """The label of an example."""
+        begin = time.perf_counter()
         self._session.tell(index, label)
+        self._selecting += time.perf_counter() - begin
 
     def skip(self, index: int) -> None:
         """Say that an example cannot be labelled."""
@@ -116,132 +151,75 @@ class Learner:
     def refit(self) -> None:
         """Train on all labels, score the pool and let the strategy begin anew.
 
-        Questions in flight stay so.
+        Questions in flight stay so. `seconds` then says how long the round has taken that ends
+        here.
         """
         before = self._session
-        self._fitted = self._fit(before.labels)
-        self._session = self._start(before.labels, before.skipped)
+        self._train_and_start(before.labels, before.skipped)
         for index in before.pending:
             self._session.hold(index)
 
-    def _fit(self, labels: dict[int, int]) -> FittedHead:
-        head, keep = self._make_head(self._seed), "embeddings" in self.strategy.needs
-        return fit_head(head, self.embeddings, labels, self.n_classes, keep)
+    def resume(
+        self,
+        labels: Mapping[int, int],
+        generator_state: dict[str, Any] | None = None,
+        skipped: Iterable[int] = (),
+    ) -> None:
+        """Go on where another learner was just before a `refit`; the `refit` is done here.
 
-    def _snapshot(self) -> Snapshot:
-        fitted = self._fitted
-        return Snapshot(fitted.proba, None, fitted.embeddings, fitted.last_layer)
+        With that one's labels, skipped examples and `generator_state` this one asks exactly what
+        that one would have.
+        """
+        if generator_state is not None:
+            self._rng.bit_generator.state = generator_state
+        self._train_and_start(dict(labels), set(skipped))
+
+    def _train_and_start(self, labels: dict[int, int], skipped: set[int]) -> None:
+        begin = time.perf_counter()
+        model = self._trainer.fit(self.pool, labels)
+        trained = time.perf_counter()
+        self.snapshot = model.snapshot(self.pool)
+        scored = time.perf_counter()
+        self.seconds = Seconds(self._selecting, trained - begin, scored - trained)
+        self._session = self._start(labels, skipped)
+        self._selecting = time.perf_counter() - scored
+
+    def _prepare(self) -> None:
+        """What strategies make once, they make of pretrained embeddings: those given, if any."""
+        self.strategy.check(self.snapshot)
+        pretrained = self.snapshot
+        if isinstance(self.pool, np.ndarray) and self.pool.ndim == 2:
+            pretrained = replace(pretrained, embeddings=self.pool, head=None)
+        # A generator of its own: the first batch of a seed is the same for all strategies.
+        self.strategy.prepare(pretrained, rng=np.random.default_rng([self._seed, 1]))
 
     def _start(self, labels: dict[int, int], skipped: set[int]) -> Session:
         """Let the strategy ask, or chance while there is nothing to tell apart."""
         strategy = self.strategy if len(set(labels.values())) > 1 else Random()
-        now = self._snapshot().updated(labels, skipped)
+        now = self.snapshot.updated(labels, skipped)
         return strategy.start(now, rng=self._rng, budget=self.batch_size)
 
 
-@dataclass(frozen=True)
-class Round:
-    """What a simulated round found and how good the classifier trained after it is.
-
-    Parameters
-    ----------
-    n_labels
-        Labels given so far.
-    balanced_accuracy
-        Over the whole pool, the paper's metric.
-    average_precision
-        Of the rare classes, their mean, over the whole pool.
-    rare_found
-        Examples of rare classes labelled so far, whatever the annotator called them.
-    indices
-        The examples labelled in this round, in order.
-    """
-
-    n_labels: int
-    balanced_accuracy: float
-    average_precision: float
-    rare_found: int
-    indices: tuple[int, ...]
+def checked_pool(pool: Any) -> Any:
+    """Images as they are, and anything else as a table of finite numbers."""
+    items = getattr(pool, "items", pool)
+    is_images = getattr(pool, "kind", None) == "images" or np.ndim(items) == 4
+    return pool if is_images else checked_table(items)
 
 
-def simulate(
-    embeddings: ArrayLike,
-    truth: Sequence[int] | NDArray[np.integer[Any]],
-    strategy: str | Strategy = "galaxy",
-    head: str | MakeHead = "auto",
-    batch_size: int = 100,
-    rounds: int = 20,
-    seed: int = 0,
-    annotator: Annotator | None = None,
-) -> list[Round]:
-    """Run active learning against known labels; fewer rounds if the pool ends.
+def _trainer(head: AnyHead, n_classes: int, seed: int, keep_features: bool) -> TrainsModels:
+    if isinstance(head, str) and head != "auto":
+        from galaxy_al.models.train import Trainer
 
-    Parameters
-    ----------
-    truth
-        N integers; the last class is the big one.
-    annotator
-        Who answers; by default somebody who knows the truth. `noisy_annotator` makes mistakes.
+        network: Any = head
+        return Trainer(network, n_classes=n_classes, seed=seed)
+    if hasattr(head, "predict_proba"):
+        from sklearn.base import clone
 
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat([0, 1], [10, 190])
-    >>> embeddings = rng.normal(size=(200, 2)) + 3 * (truth == 0)[:, None]
-    >>> history = simulate(embeddings, truth, batch_size=20, rounds=3)
-    >>> [step.n_labels for step in history]
-    [20, 40, 60]
-    """
-    embeddings, truth = checked_table(embeddings), np.asarray(truth)
-    if rounds < 0:
-        raise ValueError(f"rounds must be at least 0, got {rounds}.")
-    if truth.shape != (len(embeddings),) or truth.dtype.kind not in "iu" or truth.min() < 0:
-        raise ValueError(
-            f"truth must be a class, 0 or more, for each of {len(embeddings)} embeddings, "
-            f"got shape {truth.shape} of {truth.dtype}."
-        )
-    if truth.min() == truth.max():
-        raise ValueError(f"truth must have two classes or more, got only {truth.min()}.")
-    n_classes = int(truth.max()) + 1
-    learner = Learner(
-        embeddings, n_classes, strategy=strategy, head=head, batch_size=batch_size, seed=seed
-    )
-    history = []
-    for _ in range(rounds):
-        indices = _answer_batch(learner, annotator or (lambda index: int(truth[index])))
-        if not indices:
-            break
-        learner.refit()
-        history.append(_evaluated(learner, truth, indices))
-    return history
-
-
-def _evaluated(learner: Learner, truth: NDArray[Any], indices: list[int]) -> Round:
-    other = learner.n_classes - 1
-    return Round(
-        n_labels=len(learner.labels),
-        balanced_accuracy=balanced_accuracy(truth, learner.proba.argmax(axis=1)),
-        average_precision=rare_average_precision(truth, learner.proba, other),
-        rare_found=rare_found(truth, list(learner.labels), other),
-        indices=tuple(indices),
-    )
-
-
-def _answer_batch(learner: Learner, annotator: Annotator) -> list[int]:
-    indices: list[int] = []
-    for _ in range(learner.batch_size):
-        try:
-            index = learner.ask()
-        except PoolExhausted:
-            break
-        learner.tell(index, annotator(index))
-        indices.append(index)
-    return indices
-
-
-def _checked_head(head: str | MakeHead) -> MakeHead:
-    if callable(head):
+        return _trainer(lambda seed: clone(head), n_classes, seed, keep_features)
+    if hasattr(head, "fit"):
         return head
-    if head != "auto":
-        raise ValueError(f"Unknown head {head!r}. Choose 'auto' or a function that makes one.")
-    return kernel_head
+    make_head = kernel_head if head == "auto" else head
+    if not callable(make_head):
+        raise ValueError(f"head must be a name, a classifier or make one, got {head!r}.")
+    return HeadTrainer(make_head, n_classes=n_classes, seed=seed, keep_features=keep_features)

@@ -89,11 +89,26 @@ def rare_average_precision(truth: ArrayLike, proba: ArrayLike, other: int) -> fl
     >>> rare_average_precision([0, 1, 1], [[0.6, 0.4], [0.7, 0.3], [0.1, 0.9]], other=1)
     0.5
     """
-    from sklearn.metrics import average_precision_score
-
     truth, proba = np.asarray(truth), np.asarray(proba)
-    scores = [average_precision_score(truth == k, proba[:, k]) for k in _rare(truth, other)]
+    scores = [average_precision(truth == k, proba[:, k]) for k in _rare(truth, other)]
     return float(np.mean(scores))
+
+
+def average_precision(wanted: ArrayLike, score: ArrayLike) -> float:
+    """The mean precision at each wanted example, the best scores first; ties count together.
+
+    Examples
+    --------
+    >>> average_precision([True, False, True], [0.9, 0.8, 0.7])
+    0.8333333333333333
+    """
+    wanted, score = np.asarray(wanted), np.asarray(score)
+    heights, counts = np.unique(score[wanted], return_counts=True)
+    # How many examples lie at or above each height at which there is a wanted one.
+    step = np.bincount(np.searchsorted(heights, score, side="right"), minlength=len(heights) + 1)
+    above = np.cumsum(step[::-1])[::-1][1:]
+    found = np.cumsum(counts[::-1])[::-1]
+    return float((counts * found / above).sum() / found[0])
 
 
 def _rare(truth: NDArray[Any], other: int) -> list[int]:

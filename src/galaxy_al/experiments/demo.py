@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.learner import Round, simulate
+from galaxy_al.simulation import Round, simulate
 
 STRATEGIES_SHOWN = ("galaxy", "most-likely-positive", "confidence", "random")
 SEEDS = tuple(range(6))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from galaxy_al.snapshot import Snapshot
 
 LOGIT_WITHOUT_LABELS = -100.0  # of a class that has none: its probability is as good as 0
 
@@ -37,53 +40,68 @@ def kernel_head(seed: int) -> Head:
     return head
 
 
-@dataclass(frozen=True)
-class FittedHead:
-    """A trained head as strategies see it.
+MakeHead = Callable[[int], Head]
+"""Makes a head from a seed."""
+
+
+class HeadTrainer:
+    """Trains scikit-learn classifiers on embeddings.
 
     Parameters
     ----------
-    proba
-        N x K scores of the pool.
-    embeddings
-        The inputs of the last layer.
-    last_layer
-        Its weights and biases, if it is linear with a softmax.
-    """
-
-    proba: NDArray[np.float64]
-    embeddings: NDArray[Any]
-    last_layer: tuple[NDArray[np.float64], NDArray[np.float64]] | None
-
-
-def fit_head(
-    head: Head,
-    embeddings: NDArray[Any],
-    labels: dict[int, int],
-    n_classes: int,
-    keep_features: bool = True,
-) -> FittedHead:
-    """Train a head on the labelled examples and score the whole pool.
-
-    A class that has no label yet gets probability 0. While only one class has labels there is
-    nothing to learn, and all classes are equally likely.
-
-    Parameters
-    ----------
+    make_head
+        Makes a new classifier from a seed, for every training.
     keep_features
-        Hand on the inputs of the last layer; otherwise the embeddings as they were given.
+        Snapshots get the inputs of the last layer, which may be large; otherwise the embeddings.
     """
-    if len(set(labels.values())) < 2:
-        return _untrained(head, embeddings, n_classes)
-    proba = np.zeros((len(embeddings), n_classes))
-    indices = sorted(labels)
-    targets = np.array([labels[i] for i in indices])
-    head.fit(embeddings[indices], targets, **_class_weights(head, targets))
-    features, final = _last_stage(head, embeddings)
-    proba[:, final.classes_] = final.predict_proba(features)
-    if not keep_features:
-        return FittedHead(proba, embeddings, None)
-    return FittedHead(proba, _dense(features), _last_layer(final, n_classes))
+
+    def __init__(
+        self, make_head: MakeHead, *, n_classes: int, seed: int = 0, keep_features: bool = True
+    ) -> None:
+        self._make_head, self._seed = make_head, seed
+        self._n_classes, self._keep_features = n_classes, keep_features
+
+    def fit(self, pool: Any, labels: Mapping[int, int]) -> HeadModel:
+        """Train on the labelled examples of a table of embeddings."""
+        head = self._make_head(self._seed)
+        is_trained = len(set(labels.values())) > 1
+        if is_trained:
+            indices = sorted(labels)
+            targets = np.array([labels[i] for i in indices])
+            head.fit(pool[indices], targets, **_class_weights(head, targets))
+        return HeadModel(head, self._n_classes, self._keep_features, is_trained)
+
+
+@dataclass(frozen=True)
+class HeadModel:
+    """A trained scikit-learn classifier.
+
+    A class that had no label gets probability 0. While only one class had labels there was
+    nothing to learn, and all classes are equally likely.
+    """
+
+    head: Head
+    n_classes: int
+    keep_features: bool
+    is_trained: bool
+
+    def snapshot(self, pool: Any, labels: NDArray[Any] | None = None) -> Snapshot:
+        """Scores of a table of embeddings, and what strategies need beside them."""
+        if not self.is_trained:
+            return self._untrained_snapshot(pool, labels)
+        features, final = _last_stage(self.head, pool)
+        proba = np.zeros((len(pool), self.n_classes))
+        proba[:, final.classes_] = final.predict_proba(features)
+        if not self.keep_features:
+            return Snapshot(proba, labels, pool)
+        return Snapshot(proba, labels, _dense(features), _last_layer(final, self.n_classes))
+
+    def _untrained_snapshot(self, pool: Any, labels: NDArray[Any] | None) -> Snapshot:
+        proba = np.full((len(pool), self.n_classes), 1 / self.n_classes)
+        if not _is_linear(_stages(self.head)[-1]):
+            return Snapshot(proba, labels, pool)
+        nothing = np.zeros((self.n_classes, pool.shape[1])), np.zeros(self.n_classes)
+        return Snapshot(proba, labels, pool, nothing)
 
 
 def _class_weights(head: Head, targets: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
@@ -102,14 +120,6 @@ def _class_weights(head: Head, targets: NDArray[np.integer[Any]]) -> dict[str, N
         return {}
     weights = 1 / np.bincount(targets)[targets]
     return {"__".join([*path, "sample_weight"]): weights * len(targets) / weights.sum()}
-
-
-def _untrained(head: Head, embeddings: NDArray[Any], n_classes: int) -> FittedHead:
-    proba = np.full((len(embeddings), n_classes), 1 / n_classes)
-    if not _is_linear(_stages(head)[-1]):
-        return FittedHead(proba, embeddings, None)
-    nothing = np.zeros((n_classes, embeddings.shape[1])), np.zeros(n_classes)
-    return FittedHead(proba, embeddings, nothing)
 
 
 def _stages(head: Head) -> list[Any]:

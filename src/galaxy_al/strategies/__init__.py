@@ -1,5 +1,8 @@
 """One method a file; the registry below is what the command line, suites and tests go by."""
 
+import inspect
+from typing import Any
+
 from galaxy_al.strategies.badge import Badge
 from galaxy_al.strategies.bait import Bait
 from galaxy_al.strategies.balanced_selection import BalancedSelection
@@ -58,16 +61,21 @@ __all__ = [
 ]
 
 
-def make_strategy(name: str) -> Strategy:
-    """The strategy of this name with its defaults.
+def make_strategy(name: str, **options: Any) -> Strategy:
+    """The strategy of this name, with its defaults where no option says otherwise.
 
     Examples
     --------
-    >>> make_strategy("galaxy").name
-    'galaxy'
+    >>> make_strategy("galaxy", across="rotate").across
+    'rotate'
     """
     if name not in STRATEGIES:
         raise ValueError(
             f"Unknown strategy {name!r}. Choose from: {', '.join(sorted(STRATEGIES))}."
         )
-    return STRATEGIES[name]()
+    allowed = inspect.signature(STRATEGIES[name]).parameters
+    for option in options:
+        if option not in allowed:
+            known = ", ".join(allowed) or "none"
+            raise ValueError(f"Strategy {name!r} has no option {option!r}. Options: {known}.")
+    return STRATEGIES[name](**options)

@@ -1,0 +1,150 @@
+"""Running a suite: all its cells in parallel processes, watched from here."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from galaxy_al.errors import GalaxyError
+from galaxy_al.experiments.cells import run_cell
+from galaxy_al.experiments.pools import labelled_pool
+from galaxy_al.experiments.results import Progress, Results
+from galaxy_al.experiments.suites import Cell, Suite
+from galaxy_al.threads import n_threads
+
+_THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a suite is.
+
+    Parameters
+    ----------
+    progress
+        By key, of the cells that have begun.
+    running
+        The cells that are being worked on.
+    """
+
+    cells: list[Cell]
+    rounds: int
+    progress: dict[str, Progress]
+    running: list[Cell]
+
+    @property
+    def rounds_done(self) -> int:
+        """Over all cells."""
+        return sum(min(self._done(cell), self.rounds) for cell in self.cells)
+
+    @property
+    def cells_done(self) -> int:
+        """Cells that have all their rounds."""
+        return sum(self._done(cell) >= self.rounds for cell in self.cells)
+
+    def _done(self, cell: Cell) -> int:
+        found = self.progress.get(cell.key)
+        return found.rounds if found else 0
+
+
+def standing(suite: Suite, results: Results, running: list[Cell] | None = None) -> Standing:
+    """How far a suite is by its results."""
+    return Standing(suite.cells(), suite.rounds, results.progress(), running or [])
+
+
+def run_suite(
+    suite: Suite, path: Path, *, jobs: int | None = None, every: float = 1.0
+) -> Iterator[Standing]:
+    """Run what is missing of a suite, and tell how far it is every so many seconds.
+
+    Cells run in processes of their own, which share the cores: each has as many threads as leave
+    one core for each. A cell that fails does not stop the others; the first failure is raised
+    at the end.
+
+    Parameters
+    ----------
+    jobs
+        How many cells at once; by default one for each core.
+    """
+    results = Results(path)
+    todo = _unfinished(suite, results)
+    for setting, takes_images in {(c.setting, c.head.network == "resnet18") for c in todo}:
+        labelled_pool(setting, takes_images)  # fetched and embedded once, not by every process
+    jobs = min(jobs or n_threads(), max(len(todo), 1))
+    with _threads_each(max(1, n_threads() // jobs)):
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, context, _end_with_parent) as processes:
+            futures: dict[Future[None], Cell] = {
+                processes.submit(run_cell, cell, suite.rounds, path): cell for cell in todo
+            }
+            try:
+                yield from _watch(suite, results, futures, every)
+            except BaseException:
+                processes.shutdown(wait=False, cancel_futures=True)
+                for process in multiprocessing.active_children():
+                    process.terminate()
+                raise
+    results.close()
+    _raise_first_failure(futures)
+
+
+def _unfinished(suite: Suite, results: Results) -> list[Cell]:
+    progress = results.progress()
+    return [
+        cell
+        for cell in suite.cells()
+        if cell.key not in progress or progress[cell.key].rounds < suite.rounds
+    ]
+
+
+def _watch(
+    suite: Suite, results: Results, futures: dict[Future[None], Cell], every: float
+) -> Iterator[Standing]:
+    waiting = set(futures)
+    while waiting:
+        _, waiting = wait(waiting, timeout=every)
+        running = [futures[future] for future in waiting if future.running()]
+        yield standing(suite, results, running)
+
+
+def _raise_first_failure(futures: dict[Future[None], Cell]) -> None:
+    failures = [(cell, error) for future, cell in futures.items() if (error := future.exception())]
+    if failures:
+        cell, error = failures[0]
+        name = f"{cell.contender.label} on {cell.setting} with seed {cell.seed}"
+        raise GalaxyError(
+            f"{len(failures)} of {len(futures)} runs failed. The first, {name}: {error}"
+        ) from error
+
+
+def _end_with_parent() -> None:
+    """Let a process end when the one that started it is killed, whatever it is doing."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _threads_each(count: int) -> Iterator[None]:
+    """Processes started within use so many threads each."""
+    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
+    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, str(count)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

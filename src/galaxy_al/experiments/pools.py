@@ -1,0 +1,104 @@
+"""The data that suites run on: embeddings or images, and the truth."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting
+from galaxy_al.errors import GalaxyError
+from galaxy_al.files import reading
+
+
+@dataclass(frozen=True)
+class LabelledPool:
+    """What a simulated run needs.
+
+    Parameters
+    ----------
+    items
+        N x d embeddings, or images.
+    truth
+        Classes; the last one is the big one.
+    source
+        Says which data it is.
+    """
+
+    items: Any
+    truth: NDArray[np.int64]
+    source: str
+
+    @property
+    def n_rare(self) -> int:
+        """How many examples are of a rare class."""
+        return int(np.count_nonzero(self.truth != self.truth.max()))
+
+
+@lru_cache(maxsize=1)
+def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
+    """The data of one of the paper's settings, or of a user's pool (``pool:`` and its options).
+
+    For a head the images of a setting are embedded by the offline default, unless the folder
+    that ``GALAXY_AL_DATA`` names has embeddings ready.
+    """
+    if setting.startswith("pool:"):
+        return _own_pool(setting)
+    ready = _ready_file(SETTINGS[setting].archive)
+    if not takes_images and ready is not None:
+        return _from_ready(ready, SETTINGS[setting].n_classes)
+    pool = load_setting(setting)
+    if takes_images:
+        return LabelledPool(pool, pool.labels, pool.content)
+    return LabelledPool(*_embedded(pool))
+
+
+def own_pool_name(path: Path, labels: str, kind: str | None, column: str | None) -> str:
+    """How a user's pool is named in a suite."""
+    return "pool:" + "|".join([str(path.resolve()), labels, kind or "", column or ""])
+
+
+def _own_pool(name: str) -> LabelledPool:
+    path, labels, kind, column = name.removeprefix("pool:").split("|")
+    options: dict[str, Any] = {"kind": kind or None, "column": column or None}
+    if Path(path).suffix in (".npy", ".npz"):
+        pool = load_pool(path)
+    else:
+        pool = load_pool(path, label_column=labels, **options)
+    known = np.flatnonzero(pool.labels >= 0)
+    if len(set(pool.labels[known].tolist())) < 2:
+        raise GalaxyError(f"{path} must have labels of two classes or more.")
+    pool = pool.take(known)
+    if pool.kind == "embeddings":
+        table = np.asarray(pool.items, dtype=np.float32)
+        return LabelledPool(table, pool.labels, pool.content)
+    return LabelledPool(*_embedded(pool))
+
+
+def _embedded(pool: Pool) -> tuple[NDArray[np.float32], NDArray[np.int64], str]:
+    from galaxy_al.models.embed import embed
+    from galaxy_al.models.pretrained import load_embedder
+
+    embedder = load_embedder(pool.kind)
+    found = embed(pool, embedder)
+    good = found.good()
+    vectors = found.vectors[good] if found.bad else found.vectors
+    return vectors, pool.labels[good], f"{pool.content} by {embedder.version}"
+
+
+def _ready_file(archive: str) -> Path | None:
+    folder = os.environ.get("GALAXY_AL_DATA")
+    path = Path(folder or ".") / f"{archive}-embeddings.npz"
+    return path if folder and path.exists() else None
+
+
+def _from_ready(path: Path, n_classes: int) -> LabelledPool:
+    with reading(path), np.load(path, allow_pickle=False) as content:
+        embeddings = content["embeddings"].astype(np.float32)
+        truth = np.minimum(content["labels"].astype(np.int64), n_classes - 1)
+    return LabelledPool(embeddings, truth, f"{path.name}, {path.stat().st_size} bytes")

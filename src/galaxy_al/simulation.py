@@ -1,0 +1,158 @@
+"""Active learning against known labels, round by round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.annotators import Annotator
+from galaxy_al.errors import PoolExhausted
+from galaxy_al.learner import AnyHead, Learner, Seconds, checked_pool
+from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_f1, rare_found
+from galaxy_al.strategies import Strategy
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a simulated round found and how good the classifier trained after it is.
+
+    Parameters
+    ----------
+    n_labels
+        Labels given so far.
+    balanced_accuracy
+        Over the whole pool, the paper's metric.
+    average_precision, f1
+        Of the rare classes, their mean, over the whole pool.
+    rare_found
+        Examples of rare classes labelled so far, whatever the annotator called them.
+    indices
+        The examples labelled in this round, in order.
+    generator_state
+        Where the learner's random choices stood when all was labelled: `Learner.resume` takes it.
+    seconds
+        What the round's selection, training, scoring and judging took.
+    """
+
+    n_labels: int
+    balanced_accuracy: float
+    average_precision: float
+    f1: float
+    rare_found: int
+    indices: tuple[int, ...]
+    generator_state: dict[str, Any] = field(repr=False)
+    seconds: Seconds = field(compare=False)
+
+
+def simulate(
+    pool: Any,
+    truth: Sequence[int] | NDArray[np.integer[Any]],
+    strategy: str | Strategy = "galaxy",
+    head: AnyHead = "auto",
+    batch_size: int = 100,
+    rounds: int = 20,
+    seed: int = 0,
+    annotator: Annotator | None = None,
+) -> list[Round]:
+    """Run active learning against known labels; fewer rounds if the pool ends.
+
+    Parameters
+    ----------
+    pool, strategy, head, batch_size, seed
+        As of `Learner`.
+    truth
+        N integers; the last class is the big one.
+    annotator
+        Who answers; by default somebody who knows the truth. `noisy_annotator` makes mistakes.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1], [10, 190])
+    >>> embeddings = rng.normal(size=(200, 2)) + 3 * (truth == 0)[:, None]
+    >>> history = simulate(embeddings, truth, batch_size=20, rounds=3)
+    >>> [step.n_labels for step in history]
+    [20, 40, 60]
+    """
+    pool = checked_pool(pool)
+    truth = checked_truth(truth, len(pool))
+    if rounds < 0:
+        raise ValueError(f"rounds must be at least 0, got {rounds}.")
+    n_classes = int(truth.max()) + 1
+    learner = Learner(
+        pool, n_classes, strategy=strategy, head=head, batch_size=batch_size, seed=seed
+    )
+    history: list[Round] = []
+    while len(history) < rounds and (step := play_round(learner, truth, annotator)) is not None:
+        history.append(step)
+    return history
+
+
+def play_round(
+    learner: Learner,
+    truth: NDArray[np.integer[Any]],
+    annotator: Annotator | None = None,
+    scores: Callable[[Learner], NDArray[Any]] = attrgetter("proba"),
+) -> Round | None:
+    """Answer a learner's batch, train it and judge it; None if there is nothing left to ask.
+
+    Parameters
+    ----------
+    scores
+        The class scores of the pool that are judged, N x K.
+    """
+    indices = _answer_batch(learner, annotator or (lambda index: int(truth[index])))
+    if not indices:
+        return None
+    generator_state = learner.generator_state
+    learner.refit()
+    begin = time.perf_counter()
+    table, other, labelled = scores(learner), learner.n_classes - 1, list(learner.labels)
+    predicted = table.argmax(axis=1)
+    judged = {
+        "balanced_accuracy": balanced_accuracy(truth, predicted),
+        "average_precision": rare_average_precision(truth, table, other),
+        "f1": rare_f1(truth, predicted, other),
+    }
+    found = rare_found(truth, labelled, other)
+    return Round(
+        n_labels=len(labelled),
+        rare_found=found,
+        indices=tuple(indices),
+        generator_state=generator_state,
+        seconds=replace(learner.seconds, judging=time.perf_counter() - begin),
+        **judged,
+    )
+
+
+def checked_truth(
+    truth: Sequence[int] | NDArray[np.integer[Any]], size: int
+) -> NDArray[np.integer[Any]]:
+    """A class for each example, and two different ones at least."""
+    truth = np.asarray(truth)
+    if truth.shape != (size,) or truth.dtype.kind not in "iu" or truth.min() < 0:
+        raise ValueError(
+            f"truth must be a class, 0 or more, for each of {size} examples, "
+            f"got shape {truth.shape} of {truth.dtype}."
+        )
+    if truth.min() == truth.max():
+        raise ValueError(f"truth must have two classes or more, got only {truth.min()}.")
+    return truth
+
+
+def _answer_batch(learner: Learner, annotator: Annotator) -> list[int]:
+    indices: list[int] = []
+    for _ in range(learner.batch_size):
+        try:
+            index = learner.ask()
+        except PoolExhausted:
+            break
+        learner.tell(index, annotator(index))
+        indices.append(index)
+    return indices
