@@ -1,5 +1,6 @@
 """Embedding pools: the real network, the cache, kills and bad images."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,85 @@ def test_after_a_kill_only_what_is_missing_is_computed(tmp_path):
     found = embed(load_pool(tmp_path / "photos"), rest, cache=tmp_path / "cache", batch_size=5)
     assert rest.n_prepared == 40 - 3 * 5
     np.testing.assert_array_equal(found.vectors, colors)
+
+
+def test_cut_off_files_of_the_cache_are_made_anew(tmp_path):
+    colors = write_colors(tmp_path / "photos")
+    (tmp_path / "photos" / "003.png").write_bytes(b"none")
+    pool = load_pool(tmp_path / "photos")
+    first = embed(pool, MeanColor(), cache=tmp_path / "cache")
+    (folder,) = (tmp_path / "cache").iterdir()
+    with (folder / "bad.jsonl").open("a") as file:
+        file.write('\n[3, "Canno')  # a kill in the middle of a line
+    assert embed(pool, MeanColor(), cache=tmp_path / "cache").bad == first.bad
+    for name in ("vectors.npy", "states.npy"):
+        whole = (folder / name).read_bytes()
+        for kept in (0, 20, len(whole) - 1):
+            (folder / name).write_bytes(whole[:kept])
+            again = MeanColor()
+            found = embed(pool, again, cache=str(tmp_path / "cache"))
+            assert again.n_prepared == 9
+            good = found.good()
+            np.testing.assert_array_equal(found.vectors[good], colors[good])
+
+
+def test_two_runs_at_once_do_the_work_once(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    colors = write_colors(tmp_path / "photos", n=40)
+    pool = load_pool(tmp_path / "photos")
+    embedders = [MeanColor() for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        runs = threads.map(
+            lambda e: embed(pool, e, cache=tmp_path / "cache", show_progress=False), embedders
+        )
+    for found in runs:
+        np.testing.assert_array_equal(found.vectors, colors)
+    assert sum(embedder.n_prepared for embedder in embedders) == 40
+
+
+def test_what_the_model_fails_at_is_bad_and_the_rest_of_its_batch_is_not(tmp_path):
+    class Picky(MeanColor):
+        def embed(self, batch):
+            if any(color[0] < 100 for color in batch):
+                raise RuntimeError("too dark")
+            return super().embed(batch)
+
+    colors = write_colors(tmp_path / "photos", n=20)
+    found = embed(load_pool(tmp_path / "photos"), Picky(), cache=tmp_path / "cache", batch_size=6)
+    assert found.good().tolist() == np.flatnonzero(colors[:, 0] >= 100).tolist()
+    assert set(found.bad.values()) == {"too dark"}
+    np.testing.assert_array_equal(found.vectors[found.good()], colors[found.good()])
+
+
+def test_wrong_arguments_are_refused(tmp_path):
+    write_colors(tmp_path / "photos")
+    pool = load_pool(tmp_path / "photos")
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        embed(pool, MeanColor(), batch_size=0)
+    texts = MeanColor()
+    texts.kind = "texts"
+    with pytest.raises(ValueError, match="mean color embeds texts, got a pool of images"):
+        embed(pool, texts)
+
+
+@pytest.mark.parametrize("other", ["another folder", "a table elsewhere", "replaced in a table"])
+def test_vectors_of_other_images_are_never_taken(tmp_path, other):
+    # Same names, sizes and times of change.
+    for name, color in (("a", (200, 0, 0)), ("b", (0, 200, 0))):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (4, 4), color).save(tmp_path / name / "x.bmp")
+        (tmp_path / name / "list.csv").write_text("image\nx.bmp\n")
+        for path in (tmp_path / name).iterdir():
+            os.utime(path, (0, 0))
+    source = "" if other == "another folder" else "list.csv"
+    embed(load_pool(tmp_path / "a" / source), MeanColor(), cache=tmp_path / "cache")
+    place = tmp_path / "b" / source
+    if other == "replaced in a table":
+        (tmp_path / "b" / "x.bmp").replace(tmp_path / "a" / "x.bmp")
+        place = tmp_path / "a" / source
+    found = embed(load_pool(place), MeanColor(), cache=tmp_path / "cache")
+    assert found.vectors[0].tolist() == [0, 200, 0]
 
 
 def test_a_full_disk_is_one_clear_error_before_anything_is_computed(tmp_path, monkeypatch):

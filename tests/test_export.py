@@ -90,15 +90,64 @@ def test_what_is_no_model_is_refused(tmp_path):
     save_model(model, tmp_path, classes=CLASSES)
     card = (tmp_path / "card.json").read_text(encoding="utf-8")
     (tmp_path / "card.json").write_text(card.replace('"format": 1', '"format": 9'))
-    with pytest.raises(GalaxyError, match="has the format 9, not 1"):
+    with pytest.raises(GalaxyError, match="its format is 9, not 1"):
         load_model(tmp_path)
     (tmp_path / "card.json").write_text("{")
     with pytest.raises(GalaxyError, match=r"Cannot read .*card.json"):
         load_model(tmp_path)
     (tmp_path / "card.json").write_text(card)
     (tmp_path / "model.safetensors").write_bytes(b"none")
-    with pytest.raises(GalaxyError, match=r"Cannot read .*model.safetensors"):
+    with pytest.raises(GalaxyError, match=r"model.safetensors is not what card.json was written"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"classes": ["a", "b"]}, "classes must be 3 different names"),
+        ({"classes": ["a", "b", "b"]}, "classes must be 3 different names"),
+        ({"classes": "abc"}, "classes must be a list of names"),
+        ({"classes": [{}, [], None]}, "classes must be a list of names"),
+        ({"classes_with_labels": [0, 9]}, "some of the classes' numbers"),
+        ({"classes_with_labels": [0, -1]}, "some of the classes' numbers"),
+        ({"classes_with_labels": [[0], [1]]}, "some of the classes' numbers"),
+        ({"shape": {"network": "vgg"}}, "unknown network 'vgg'"),
+        ({"shape": {"width": 300_000_000}}, "tensors are not those of the linear on the card"),
+        ({"shape": {"width": None}}, "a number that is none"),
+        ({"shape": {"network": "resnet18", "image_size": [1.5, 2]}}, "a number that is none"),
+        ({"shape": {"network": "resnet18", "image_size": [32]}}, "a number that is none"),
+        ({"shape": {"depth": 3}}, "unexpected keyword argument 'depth'"),
+        ({"sha256": "0"}, "is not what card.json was written for"),
+    ],
+)
+def test_a_card_that_makes_no_sense_is_one_clear_line(tmp_path, change, message):
+    model = trained("linear", items_for("linear"), some_labels())
+    save_model(model, tmp_path, classes=CLASSES)
+    card = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
+    shape = {**card["shape"], **change.pop("shape", {})}
+    (tmp_path / "card.json").write_text(json.dumps({**card, "shape": shape, **change}))
+    with pytest.raises(GalaxyError, match=message) as caught:
+        load_model(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_model_saved_half_over_another_is_noticed(tmp_path, monkeypatch):
+    items = items_for("linear")
+    save_model(trained("linear", items, some_labels()), tmp_path, classes=CLASSES)
+    card = (tmp_path / "card.json").read_bytes()
+    other = trained("linear", items, some_labels(seed=1))
+    save_model(other, tmp_path, classes=CLASSES[::-1])
+    (tmp_path / "card.json").write_bytes(card)  # as if it had been killed in between
+    with pytest.raises(GalaxyError, match=r"is not what card.json was written for"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("classes", [["a", "a", "c"], "abc", ["a", "", "c"]])
+def test_classes_that_cannot_be_told_apart_are_refused(tmp_path, classes):
+    model = trained("linear", items_for("linear"), some_labels())
+    with pytest.raises(ValueError, match="classes must be a list of different names"):
+        save_model(model, tmp_path, classes=classes)
 
 
 def run(*arguments):
@@ -128,7 +177,7 @@ def test_predict_writes_what_the_model_says_of_new_images(photos, tmp_path, monk
     save_model(model, tmp_path / "model", classes=("green", "red"), embedder=embedder)
     output = tmp_path / f"out.{suffix}"
     result = run("predict", tmp_path / "model", photos, "--output", output)
-    assert "Left out because they cannot be read: 1 of 13" in result.output
+    assert "Cannot be used and must be left out: 1 of 13" in result.output
     assert f"12 examples in {output}" in result.output
     table = read_table(output)
     assert list(table.columns) == ["id", "class", "p_green", "p_red"]
@@ -176,6 +225,12 @@ def test_predict_refuses_what_does_not_fit(photos, tmp_path):
     assert "There is no folder" in message(
         tmp_path / "new.npy", "--output", tmp_path / "no" / "o.csv"
     )
+    before = (tmp_path / "new.npy").read_bytes()
+    (tmp_path / "p.csv").write_text("id,text\n1,a\n")
+    assert "p.csv is the pool itself, and would be lost" in message(
+        tmp_path / "p.csv", "--output", tmp_path / "p.csv"
+    )
+    assert (tmp_path / "new.npy").read_bytes() == before
     assert not list(tmp_path.glob("o.*"))
     run("predict", tmp_path / "model", tmp_path / "new.npy", "--output", tmp_path / "o.csv")
     assert len(read_table(tmp_path / "o.csv")) == 9

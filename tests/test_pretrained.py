@@ -142,6 +142,22 @@ def test_vectors_are_other_ones_when_the_models_folder_changes(tmp_path):
     assert ImageModel(str(tmp_path)).version != first
 
 
+def test_a_models_folder_may_be_moved_and_its_name_is_its_place(tmp_path, monkeypatch):
+    model, processor, _ = tiny_vit()
+    model.save_pretrained(tmp_path / "vit")
+    processor.save_pretrained(tmp_path / "vit")
+    monkeypatch.chdir(tmp_path)
+    first = ImageModel("vit")
+    assert first.name == str(tmp_path / "vit")
+    (tmp_path / "vit").rename(tmp_path / "moved")
+    assert ImageModel("moved").version == first.version
+
+
+def test_a_text_that_was_cut_off_in_the_middle_of_a_character_is_embedded(minilm):
+    vectors = minilm.embed([minilm.prepare("bad \ud83d"), minilm.prepare("")])
+    assert np.isfinite(vectors).all()
+
+
 def test_a_text_model_from_a_folder_gives_the_mean_of_its_tokens(tmp_path):
     from transformers import BertConfig, BertModel
 

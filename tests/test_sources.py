@@ -1,6 +1,7 @@
 """A user's own pools, in every form, good and bad."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -223,7 +224,7 @@ def test_bad_files_are_one_line_that_names_the_file_and_the_row(tmp_path, name):
 
 def test_text_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"text\nGr\xfc\xdfe\n")
-    with pytest.raises(GalaxyError, match=r"Cannot read .*a.csv: .*utf-8"):
+    with pytest.raises(GalaxyError, match=r"a.csv, line 2 is not UTF-8"):
         load_pool(tmp_path / "a.csv")
 
 
@@ -242,6 +243,126 @@ def test_wrong_columns_and_classes_are_named_with_what_there_is(tmp_path):
         load_pool(path, column="label")
     with pytest.raises(GalaxyError, match="has no columns; import_labels takes one"):
         load_pool(tmp_path, label_column="label")
+
+
+@pytest.mark.parametrize("mode", ["I;16", "F", "RGBA", "LA", "P"])
+def test_deep_and_transparent_images_keep_what_they_show(tmp_path, mode):
+    from galaxy_al.data.pool import ImageFiles
+
+    ramp = np.tile(np.linspace(0, 1, 64), (8, 1))
+    path = tmp_path / ("a.tif" if mode == "F" else "a.png")
+    if mode == "I;16":
+        Image.fromarray((ramp * 65535).astype(np.uint16)).save(path)
+    elif mode == "F":
+        Image.fromarray(ramp.astype(np.float32)).save(path)
+    else:  # black, the more transparent the further to the right
+        alpha = 255 - (ramp * 255).astype(np.uint8)
+        black = np.zeros((8, 64, 4), dtype=np.uint8)
+        black[..., 3] = alpha
+        image = Image.fromarray(black)
+        image = image.convert(mode) if mode == "LA" else image
+        (image.quantize() if mode == "P" else image).save(path)
+    found = ImageFiles([path])[0]
+    assert found.shape == (8, 64, 3)
+    # A palette of Pillow has eight steps of transparency.
+    np.testing.assert_allclose(found[..., 1] / 255, ramp, atol=0.07 if mode == "P" else 0.02)
+
+
+def test_a_file_name_that_is_not_unicode_does_no_harm(tmp_path):
+    (tmp_path / "photos").mkdir()
+    name = os.fsencode(tmp_path / "photos") + b"/caf\xe9.png"
+    Image.new("RGB", (3, 3)).save(tmp_path / "photos" / "a.png")
+    with open(name, "wb") as file:
+        file.write((tmp_path / "photos" / "a.png").read_bytes())
+    pool = load_pool(tmp_path / "photos")
+    assert pool.ids == ["a.png", "caf\\xe9.png"]
+    assert pool.items[1].shape == (3, 3, 3)
+    "".join(pool.ids).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('id,text\n1,"hello\n2,world\n', r"p.csv, line 3: unexpected end of data"),
+        ("id,text\n1,a\n1,b\n", r"p.csv, line 3: the id '1' is already that of line 2"),
+    ],
+)
+def test_a_csv_that_is_broken_is_not_read_in_part(tmp_path, content, message):
+    (tmp_path / "p.csv").write_text(content)
+    with pytest.raises(GalaxyError, match=message):
+        load_pool(tmp_path / "p.csv")
+
+
+def test_a_text_may_be_a_whole_book(tmp_path):
+    (tmp_path / "p.csv").write_text("text\n" + "x" * 300_000 + "\n")
+    assert len(load_pool(tmp_path / "p.csv").items[0]) == 300_000
+
+
+def test_labels_of_an_array_are_numbers_or_names(tmp_path):
+    path = tmp_path / "a.npz"
+    table = np.eye(3)
+    np.savez(path, embeddings=table, labels=["cat", "", "dog"], ids=np.array([b"x", b"y", b"z"]))
+    pool = load_pool(path)
+    assert (pool.classes, pool.labels.tolist()) == (("cat", "dog"), [0, -1, 1])
+    assert pool.ids == ["x", "y", "z"]
+    for wrong, message in (
+        ({"labels": [0.0, 1.7, 1]}, "a.npz: labels must be whole numbers or names"),
+        ({"labels": [0, -5, 1]}, "a.npz: The label of example 1 is -5"),
+        ({"labels": [0, 1]}, "a.npz: A pool must have as many ids, items and labels"),
+        ({"ids": ["a", "b", "a"]}, "a.npz: Two examples have the id 'a'"),
+        ({"classes": ["x", "x"]}, "a.npz: Two classes are called 'x'"),
+    ):
+        np.savez(path, embeddings=table, **wrong)
+        with pytest.raises(GalaxyError, match=message):
+            load_pool(path)
+
+
+def test_kinds_and_classes_that_make_no_sense_are_refused(tmp_path, photos):
+    (tmp_path / "p.csv").write_text("text\na\n")
+    with pytest.raises(ValueError, match=r"Unknown kind 'foo'. Choose from: texts, images"):
+        load_pool(tmp_path / "p.csv", kind="foo", column="text")
+    with pytest.raises(GalaxyError, match="holds images, not texts"):
+        load_pool(photos, kind="texts")
+    with pytest.raises(ValueError, match="classes must be a list of names, got the text 'xyz'"):
+        load_pool(photos, classes="xyz")
+    with pytest.raises(ValueError, match="Two classes are called 'x'"):
+        load_pool(photos, classes=["x", "y", "x"])
+
+
+def test_what_pandas_made_of_labels_and_ids_is_whole_again(tmp_path):
+    lines = ['{"id": 1.0, "text": "a", "label": 0.0}', '{"id": 2.0, "text": "b", "label": NaN}']
+    (tmp_path / "p.jsonl").write_text("\n".join([*lines, '{"id": 3, "text": "c", "label": 1.0}']))
+    pool = load_pool(tmp_path / "p.jsonl", label_column="label")
+    assert (pool.ids, pool.classes) == (["1", "2", "3"], ("0", "1"))
+    assert pool.labels.tolist() == [0, -1, 1]
+
+
+def test_a_row_that_is_no_vector_is_named(tmp_path):
+    (tmp_path / "p.jsonl").write_text('{"embedding": [1, 2]}\n{"embedding": [[1, 2], [3]]}\n')
+    with pytest.raises(GalaxyError, match=r"p.jsonl, line 2: 'embedding' is not a list of numbers"):
+        load_pool(tmp_path / "p.jsonl")
+
+
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_vectors_of_a_parquet_file_stay_as_they_are(tmp_path, is_fixed):
+    import pyarrow
+    import pyarrow.parquet
+
+    vectors = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
+    kind = pyarrow.list_(pyarrow.float32(), 7 if is_fixed else -1)
+    table = pyarrow.table({"embedding": pyarrow.array(vectors.tolist(), kind)})
+    pyarrow.parquet.write_table(table, tmp_path / "p.parquet", row_group_size=20)
+    found = load_pool(tmp_path / "p.parquet").items
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, vectors)
+
+
+def test_the_command_tells_which_embeddings_are_not_finite(tmp_path):
+    table = np.zeros((4, 2))
+    table[2, 1] = np.nan
+    np.save(tmp_path / "a.npy", table)
+    done = CliRunner().invoke(cli, ["data", "check", str(tmp_path / "a.npy")])
+    assert "The embedding of '2' is not finite" in done.output
 
 
 def test_a_large_jpeg_may_be_read_smaller_but_no_smaller_than_asked(tmp_path):
@@ -263,7 +384,7 @@ def test_the_command_tells_what_is_in_a_pool(photos, tmp_path):
     done = CliRunner().invoke(cli, ["data", "check", str(photos)])
     assert "4 images, the first 'b.png', the last 'grey.png'" in done.output
     assert "broken.jpg as an image" in done.output
-    assert "Left out because they cannot be read: 1 of 4" in done.output
+    assert "Cannot be used and must be left out: 1 of 4" in done.output
     (tmp_path / "a.csv").write_text("text,label\nx,cat\ny,\nz,dog\nw,dog\n")
     done = CliRunner().invoke(
         cli, ["data", "check", str(tmp_path / "a.csv"), "--label-column", "label"]

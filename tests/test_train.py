@@ -181,6 +181,54 @@ def test_a_pool_of_many_blocks_is_scored_like_one(monkeypatch):
     np.testing.assert_allclose(model.proba(items), expected, atol=1e-6)
 
 
+def test_a_class_for_each_example_is_the_same_as_classes_by_index():
+    items, labels = items_for("linear"), some_labels()
+    every = np.full(len(items), -1)
+    every[list(labels)] = list(labels.values())
+    trainer = Trainer(n_classes=3)
+    np.testing.assert_array_equal(
+        trainer.fit(items, every).proba(items), trainer.fit(items, labels).proba(items)
+    )
+
+
+def test_no_batch_of_the_network_has_one_image_only():
+    recipe = replace(QUICK["resnet18"], epochs=1, batch_size=10)
+    trainer = Trainer("resnet18", n_classes=3, recipe=recipe)
+    trainer.fit(items_for("resnet18"), {i: i % 3 for i in range(21)})
+
+
+@pytest.mark.parametrize("kind", ["int32", ">f4", "longdouble"])
+def test_tables_of_other_numbers_are_taken_too(kind):
+    items = np.round(items_for("linear") * 9)
+    model = Trainer(n_classes=3).fit(items, some_labels())
+    other = Trainer(n_classes=3).fit(items.astype(kind), some_labels())
+    np.testing.assert_allclose(other.proba(items.astype(kind)), model.proba(items), atol=1e-5)
+
+
+def test_what_cannot_be_scored_is_named_and_nothing_is_ever_nan():
+    items = items_for("linear")
+    model = Trainer(n_classes=3).fit(items, some_labels())
+    items[33, 2] = np.inf
+    with pytest.raises(ValueError, match="Example 33 cannot be scored"):
+        model.proba(items)
+    with pytest.raises(GalaxyError, match="a weight is not finite"):
+        Trainer(n_classes=3).fit(items_for("linear") * np.float32(1e-40), some_labels())
+
+
+def test_a_head_refuses_images_before_it_reads_them(tmp_path):
+    from galaxy_al.data import Pool
+
+    class Unread:
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            raise AssertionError("it was read")
+
+    with pytest.raises(ValueError, match="linear takes embeddings, got images"):
+        Trainer(n_classes=2).fit(Pool(["a"], "images", Unread()), {})
+
+
 def test_training_that_diverges_is_an_error():
     items = items_for("mlp")
     recipe = replace(RECIPES["mlp"], rate=1e30)
@@ -195,14 +243,22 @@ def test_training_that_diverges_is_an_error():
         (lambda: Trainer(n_classes=1), "n_classes must be at least 2, got 1"),
         (lambda: Trainer("mlp", n_classes=2, weights="x.pth"), "weights are for resnet18"),
         (
-            lambda: Trainer(n_classes=2).fit(np.zeros((3, 2), dtype=int), {}),
-            "linear takes an N x d table of floats",
+            lambda: Trainer(n_classes=2).fit(np.zeros((3, 2), dtype=str), {}),
+            "linear takes an N x d table of numbers",
         ),
         (
             lambda: Trainer("resnet18", n_classes=2).fit(np.zeros((3, 2)), {}),
             "resnet18 takes N x H x W x 3 bytes",
         ),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), {0: 2}), "labels must be classes 0 to 1"),
+        (lambda: Trainer(n_classes=2).fit(np.eye(3), {0: 0.9, 1: 1}), "got 0.9 for 0"),
+        (lambda: Trainer(n_classes=2).fit(np.eye(3), {-1: 0}), "by index, 0 to 2, got -1"),
+        (lambda: Trainer(n_classes=2).fit(np.eye(3), {3: 0}), "by index, 0 to 2, got 3"),
+        (lambda: Trainer(n_classes=2).fit(np.eye(3), [0, 1]), "a class for each of 3 examples"),
+        (
+            lambda: Trainer(n_classes=2).fit(np.diag([1, np.nan, 1]), {0: 0, 1: 1}),
+            "Example 1 is not finite",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(call, message):
@@ -247,6 +303,12 @@ def test_files_that_are_no_weights_of_a_resnet_are_refused(tmp_path):
     trainer = Trainer("resnet18", n_classes=2, weights=other)
     with pytest.raises(GalaxyError, match=r"not the weights of a ResNet-18: layer1.0.conv1"):
         trainer.fit(items_for("resnet18", 4), {})
+    torch.save([torch.zeros(2)], other)
+    with pytest.raises(GalaxyError, match="something else than tensors by name"):
+        Trainer("resnet18", n_classes=2, weights=other)
+    dated = tmp_path / "resnet18-20240115.pth"  # which is a date, and no checksum
+    torch.save(ResNet18(2).state_dict(), dated)
+    Trainer("resnet18", n_classes=2, weights=dated)
     torch.save(print, other)
     with pytest.raises(GalaxyError, match="Cannot read weights from"):
         Trainer("resnet18", n_classes=2, weights=other)
@@ -256,6 +318,7 @@ def test_files_that_are_no_weights_of_a_resnet_are_refused(tmp_path):
 
 def test_weights_come_from_a_url_once_and_its_sum_is_compared(server, monkeypatch, tmp_path):
     monkeypatch.setenv("GALAXY_AL_HOME", str(tmp_path / "home"))
+    torch.manual_seed(0)
     state = ResNet18(2).state_dict()
     torch.save(state, tmp_path / "weights.pth")
     server["content"] = (tmp_path / "weights.pth").read_bytes()
@@ -267,7 +330,9 @@ def test_weights_come_from_a_url_once_and_its_sum_is_compared(server, monkeypatc
     assert len(server["ranges"]) == 1
     read_weights(f"{server['url']}/other.pth#sha256={found}")
     assert len(server["ranges"]) == 2
-    with pytest.raises(GalaxyError, match=r"other.pth is not the file it should be"):
+    read_weights(f"{server['url']}/other.pth?download=true#sha256={found.upper()}")
+    assert len(server["ranges"]) == 2
+    with pytest.raises(GalaxyError, match=r"other.pth was not kept: .*not the file it should be"):
         read_weights(f"{server['url']}/other.pth#sha256={found[::-1]}")
     with pytest.raises(GalaxyError, match=r"plain.pth needs a checksum: add #sha256="):
         read_weights(f"{server['url']}/plain.pth")

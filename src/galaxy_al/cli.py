@@ -124,9 +124,9 @@ def data_check(
     \b
     Example:
       galaxy-al data check photos/
-      galaxy-al data check mails.csv --column body --label-column folder
+      galaxy-al data check mails.csv --kind texts --column body --label-column folder
     """
-    from galaxy_al.data import load_pool, unreadable
+    from galaxy_al.data import load_pool, not_finite, unreadable
 
     found = load_pool(
         pool, kind=kind, column=column, id_column=id_column, label_column=label_column
@@ -138,14 +138,15 @@ def data_check(
         click.echo(f"{int((found.labels == code).sum()):>10,} {name}")
     if found.classes:
         click.echo(f"{int((found.labels < 0).sum()):>10,} without a label")
-    _tell_problems(list(unreadable(found).values()), len(found))
+    problems = unreadable(found) if found.kind == "images" else not_finite(found)
+    _tell_problems(list(problems.values()), len(found))
 
 
 def _tell_problems(problems: list[str], total: int) -> None:
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
-        click.echo(f"Left out because they cannot be read: {len(problems):,} of {total:,}")
+        click.echo(f"Cannot be used and must be left out: {len(problems):,} of {total:,}")
 
 
 @cli.command()
@@ -180,6 +181,8 @@ def predict(
     from galaxy_al.predictions import predict
 
     check_table_name(output)
+    if output.resolve() == pool.resolve():
+        raise GalaxyError(f"{output} is the pool itself, and would be lost.")
     found = load_pool(pool, kind=kind, column=column, id_column=id_column)
     made = predict(load_model(model), found)
     made.write(output)

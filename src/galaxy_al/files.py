@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 from galaxy_al.errors import GalaxyError
 
@@ -15,17 +16,17 @@ def reading(path: Path) -> Iterator[None]:
     """Name the file if it cannot be read; libraries raise dozens of kinds for a broken one."""
     try:
         yield
-    except GalaxyError:
-        raise
     except Exception as error:
-        reason = str(error) or type(error).__name__
+        if isinstance(error, GalaxyError) and str(path) in str(error):
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise GalaxyError(f"Cannot read {path}: {reason}") from error
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
     """A file to write beside the one wanted; it takes the place only when it is whole."""
-    part = path.with_name(f"{path.stem}.part{path.suffix}")
+    part = path.with_name(f".{path.stem}-{uuid4().hex}{path.suffix}")
     try:
         yield part
         part.replace(path)
@@ -36,19 +37,21 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def file_state(path: Path) -> str:
-    """A file's name, size and time of change: cheap to see, and other when the file is."""
+    """A file's place, size and times of change: cheap to see, and other when the file is."""
+    place = path.absolute()
     try:
         state = path.stat()
     except OSError:
-        return f"{path.name} missing"
-    return f"{path.name} {state.st_size} {state.st_mtime_ns}"
+        return f"{place} missing"
+    return f"{place} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
     """A short name for a sequence of texts and bytes, different for any other sequence."""
     total = hashlib.blake2b(digest_size=16)
     for part in parts:
-        data = part if isinstance(part, bytes) else part.encode()
+        # Names of files need not be Unicode.
+        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
         total.update(len(data).to_bytes(8, "little"))
         total.update(data)
     return total.hexdigest()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import Pool, unreadable
+from galaxy_al.data.pool import Pool, without_unreadable
 from galaxy_al.data.tables import write_table
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.embed import embed
@@ -59,8 +59,7 @@ def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
     if is_ready:
         return pool, {}
     if saved.embedder is None:
-        bad = unreadable(pool)
-        return pool.take(np.setdiff1d(np.arange(len(pool)), list(bad))), bad
+        return without_unreadable(pool)
     embedder = load_embedder(saved.kind, saved.embedder)
     if embedder.version != saved.version:
         raise GalaxyError(f"{saved.embedder} is not what it was when the model was trained.")

@@ -1,6 +1,6 @@
 """From raw data to pools: the paper's settings, and whatever a user has."""
 
-from galaxy_al.data.pool import Pool, unreadable
+from galaxy_al.data.pool import Pool, not_finite, unreadable, without_unreadable
 from galaxy_al.data.settings import SETTINGS, Setting, load_setting
 from galaxy_al.data.sources import import_labels, load_pool
 
@@ -11,5 +11,7 @@ __all__ = [
     "import_labels",
     "load_pool",
     "load_setting",
+    "not_finite",
     "unreadable",
+    "without_unreadable",
 ]

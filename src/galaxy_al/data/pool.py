@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, UnreadableImage
 from galaxy_al.files import digest, file_state
-from galaxy_al.snapshot import UNLABELED
+from galaxy_al.snapshot import UNLABELED, row_blocks
 from galaxy_al.threads import n_threads
 
 Kind = Literal["images", "texts", "embeddings"]
@@ -53,14 +53,30 @@ class ImageFiles:
             with Image.open(path) as image:
                 if side is not None:
                     image.draft("RGB", (side, side))
-                upright = ImageOps.exif_transpose(image)
-                return np.asarray(upright.convert("RGB"))
+                return np.asarray(_as_rgb(ImageOps.exif_transpose(image)))
         except Exception as error:  # Pillow raises a dozen kinds, by the format and the damage
             raise UnreadableImage(f"Cannot read {path} as an image: {error}") from error
 
     def fingerprint(self) -> str:
         """What these files are now: changes when a file is replaced, and not when it is read."""
         return digest(map(file_state, self.paths))
+
+
+def _as_rgb(image: Any) -> Any:
+    """An image in RGB; deep greys are scaled, not cut, and what is transparent becomes white."""
+    from PIL import Image
+
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    if image.mode in ("I", "F"):
+        values = np.asarray(image, dtype=np.float64)
+        low, high = float(values.min()), float(values.max())
+        scaled = (values - low) * (255 / (high - low) if high > low else 0)
+        return Image.fromarray(scaled.astype(np.uint8)).convert("RGB")
+    if image.has_transparency_data:
+        ground = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB")
+    return image.convert("RGB")
 
 
 @dataclass(frozen=True)
@@ -99,8 +115,14 @@ class Pool:
                 f"{len(self.items)} and {len(self.labels)}."
             )
         _check_distinct(self.ids)
-        if len(self.labels) and int(self.labels.max()) >= max(len(self.classes), 1):
-            raise ValueError(f"A label is {self.labels.max()}, but classes has {self.classes}.")
+        check_classes(self.classes)
+        wrong = (self.labels < UNLABELED) | (self.labels >= max(len(self.classes), 1))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"The label of example {row} is {self.labels[row]}: there are "
+                f"{len(self.classes)} classes, and {UNLABELED} is unknown."
+            )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -121,6 +143,33 @@ class Pool:
             labels=self.labels[kept],
             content=digest([self.content, kept.tobytes()]),
         )
+
+
+def not_finite(pool: Pool) -> dict[int, str]:
+    """The embeddings that hold something else than finite numbers, by index."""
+    if pool.kind != "embeddings" or not isinstance(pool.items, np.ndarray):
+        return {}
+    bad: dict[int, str] = {}
+    for low, high in row_blocks(len(pool), 1 << 14):
+        finite = np.isfinite(pool.items[low:high]).all(axis=1)
+        for row in (low + np.flatnonzero(~finite)).tolist():
+            bad[row] = f"The embedding of {pool.ids[row]!r} is not finite."
+    return bad
+
+
+def without_unreadable(pool: Pool) -> tuple[Pool, dict[int, str]]:
+    """The pool without the images that cannot be read, and why these cannot, by index."""
+    bad = unreadable(pool)
+    return (pool.take(np.setdiff1d(np.arange(len(pool)), list(bad))) if bad else pool), bad
+
+
+def check_classes(classes: Sequence[str]) -> None:
+    """Refuse names of classes that cannot be told apart."""
+    if isinstance(classes, str):
+        raise ValueError(f"classes must be a list of names, got the text {classes!r}.")
+    twice = [name for name in set(classes) if list(classes).count(name) > 1]
+    if twice:
+        raise ValueError(f"Two classes are called {twice[0]!r}.")
 
 
 def unreadable(pool: Pool) -> dict[int, str]:

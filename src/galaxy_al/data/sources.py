@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import ImageFiles, Items, Kind, Pool, label_codes
+from galaxy_al.data.pool import ImageFiles, Items, Kind, Pool, check_classes, label_codes
 from galaxy_al.data.tables import TABLE_SUFFIXES, Table, read_table
 from galaxy_al.errors import GalaxyError
 from galaxy_al.files import digest, file_state, reading
@@ -58,8 +59,11 @@ def load_pool(
     Ids of images in a folder are their paths within it. Paths in a table are relative to it.
     """
     path = Path(path)
+    if classes is not None:
+        check_classes(classes)
     if not path.exists():
         raise GalaxyError(f"There is no {path}.")
+    _check_kind(path, kind)
     if path.is_dir() or path.suffix.lower() in ARRAY_SUFFIXES:
         if any(option is not None for option in (column, id_column, label_column)):
             raise GalaxyError(f"{path} is no table and has no columns; import_labels takes one.")
@@ -71,8 +75,24 @@ def load_pool(
     kind, column = _content_column(table, kind, column)
     items = _items(table, kind, column)
     labels, names = _labels(table, label_column, classes)
-    content = digest([file_state(path), kind, column])
+    content = _content(items, file_state(path), column)
     return Pool(_ids(table, id_column), kind, items, names, labels, content)
+
+
+def _check_kind(path: Path, kind: Kind | None) -> None:
+    if kind is not None and kind not in _USUAL_COLUMNS:
+        raise ValueError(f"Unknown kind {kind!r}. Choose from: {', '.join(_USUAL_COLUMNS)}.")
+    only = "images" if path.is_dir() else "embeddings"
+    is_table = path.is_file() and path.suffix.lower() not in ARRAY_SUFFIXES
+    if kind is not None and kind != only and not is_table:
+        raise GalaxyError(f"{path} holds {only}, not {kind}.")
+
+
+def _content(items: Items, state: str, column: str) -> str:
+    """Texts and files are known by themselves, embeddings by the table they are in."""
+    if isinstance(items, ImageFiles):
+        return items.fingerprint()
+    return digest(items if isinstance(items, list) else [state, column])
 
 
 def import_labels(
@@ -110,12 +130,15 @@ def _image_folder(folder: Path, classes: Sequence[str] | None) -> Pool:
     found = [
         path
         for path in folder.rglob("*")
-        if path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")
+        if path.suffix.lower() in IMAGE_SUFFIXES
+        and not path.name.startswith(".")
+        and not path.is_dir()
     ]
     if not found:
         raise GalaxyError(f"{folder} holds no image: no {', '.join(IMAGE_SUFFIXES)}.")
-    ids = sorted(path.relative_to(folder).as_posix() for path in found)
-    images = ImageFiles([folder / name for name in ids])
+    names = sorted(path.relative_to(folder).as_posix() for path in found)
+    images = ImageFiles([folder / name for name in names])
+    ids = [os.fsencode(name).decode(errors="backslashreplace") for name in names]
     return Pool(ids, "images", images, tuple(classes or ()), content=images.fingerprint())
 
 
@@ -129,13 +152,37 @@ def _array(path: Path, classes: Sequence[str] | None) -> Pool:
             f"{path}: embeddings must be a table of numbers, got shape {embeddings.shape} of "
             f"{embeddings.dtype}."
         )
-    size = len(embeddings)
-    ids = [str(name) for name in arrays.get("ids", range(size))]
-    names = tuple(classes or map(str, arrays.get("classes", ())))
-    labels = np.asarray(arrays.get("labels", np.full(size, -1)), dtype=np.int64)
-    if not names and labels.max() >= 0:
+    ids = _texts(arrays.get("ids", np.arange(len(embeddings))))
+    try:
+        labels, names = _array_labels(arrays, len(embeddings), classes)
+        return Pool(ids, "embeddings", embeddings, names, labels, digest([file_state(path)]))
+    except (ValueError, GalaxyError) as error:
+        raise GalaxyError(f"{path}: {error}") from error
+
+
+def _array_labels(
+    arrays: dict[str, NDArray[Any]], size: int, classes: Sequence[str] | None
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Labels by number, or by name."""
+    names = tuple(classes or _texts(arrays.get("classes", np.empty(0, dtype=str))))
+    found = arrays.get("labels")
+    if found is None:
+        return np.full(size, -1), names
+    if found.dtype.kind in "US":
+        texts = _texts(found)
+        names = names or _by_frequency(texts)
+        return label_codes(texts, names, lambda row: f"label {row}"), names
+    if found.dtype.kind not in "iu":
+        raise GalaxyError(f"labels must be whole numbers or names, got {found.dtype}.")
+    labels = found.astype(np.int64)
+    if not names and len(labels) and labels.max() >= 0:
         names = tuple(map(str, range(int(labels.max()) + 1)))
-    return Pool(ids, "embeddings", embeddings, names, labels, digest([file_state(path)]))
+    return labels, names
+
+
+def _texts(array: NDArray[Any]) -> list[str]:
+    values = array.tolist()
+    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -193,8 +240,12 @@ def _labels(
     if column is None:
         return np.full(len(table), -1), tuple(classes or ())
     names = table.names(column)
-    if classes is None:
-        counts = Counter(name for name in names if name is not None)
-        biggest = max(counts, key=lambda name: (counts[name], name), default="")
-        classes = [*sorted(counts.keys() - {biggest}), *([biggest] if counts else [])]
+    classes = _by_frequency(names) if classes is None else classes
     return label_codes(names, classes, table.where), tuple(classes)
+
+
+def _by_frequency(names: Sequence[str | None]) -> tuple[str, ...]:
+    """The classes that occur, in order, the most frequent one last."""
+    counts = Counter(name for name in names if name)
+    biggest = max(counts, key=lambda name: (counts[name], name), default="")
+    return (*sorted(counts.keys() - {biggest}), *([biggest] if counts else []))

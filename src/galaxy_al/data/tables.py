@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ class Table:
     """
 
     path: Path
-    columns: dict[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any] | NDArray[Any]]
     lines: Sequence[int]
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class Table:
         unit = "row" if self.path.suffix.lower() == ".parquet" else "line"
         return f"{self.path}, {unit} {self.lines[row]}"
 
-    def column(self, name: str) -> Sequence[Any]:
+    def column(self, name: str) -> Sequence[Any] | NDArray[Any]:
         """A column; a clear error if there is none of this name."""
         if name not in self.columns:
             raise GalaxyError(
@@ -50,22 +50,25 @@ class Table:
 
     def texts(self, name: str) -> list[str]:
         """A column that must have a text in every row."""
-        values = self.column(name)
-        for row, value in enumerate(values):
-            if value is None or value == "":
+        texts: list[str] = []
+        for row, text in enumerate(self.names(name)):
+            if text is None:
                 raise GalaxyError(f"{self.where(row)}: the column {name!r} is empty.")
-        return [str(value) for value in values]
+            texts.append(text)
+        return texts
 
     def names(self, name: str) -> list[str | None]:
         """A column of names, of which some may be missing."""
-        return [None if value is None or value == "" else str(value) for value in self.column(name)]
+        return [_as_text(value) for value in self.column(name)]
 
     def vectors(self, name: str) -> NDArray[np.floating[Any]]:
         """A column of equally long lists of numbers."""
         values = self.column(name)
+        if isinstance(values, np.ndarray):
+            return values if values.dtype.kind == "f" else values.astype(np.float64)
         rows: list[NDArray[Any]] = []
         for row, value in enumerate(values):
-            vector = np.asarray(value) if value is not None else np.empty(0)
+            vector = np.array(value, dtype=object) if _is_ragged(value) else np.asarray(value)
             if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not len(vector):
                 raise GalaxyError(f"{self.where(row)}: {name!r} is not a list of numbers.")
             if rows and len(vector) != len(rows[0]):
@@ -78,16 +81,40 @@ class Table:
         return table if table.dtype.kind == "f" else table.astype(np.float64)
 
 
+def _as_text(value: Any) -> str | None:
+    """A value as people would write it; numbers that pandas made floats are whole again."""
+    if value is None or value == "" or value != value:
+        return None
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _is_ragged(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(inner, list) for inner in value)
+
+
 def read_table(path: Path) -> Table:
     """A table by its suffix."""
     readers = {".csv": _read_csv, ".jsonl": _read_json_lines, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
         raise GalaxyError(f"{path} is not a table: its name must end in {', '.join(readers)}.")
     with reading(path):
-        table = readers[path.suffix.lower()](path)
+        try:
+            table = readers[path.suffix.lower()](path)
+        except UnicodeDecodeError as error:
+            raise GalaxyError(f"{path}, line {_bad_line(path)} is not UTF-8.") from error
     if not len(table):
         raise GalaxyError(f"{path} has no rows.")
     return table
+
+
+def _bad_line(path: Path) -> int:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 0
 
 
 def write_table(path: Path, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
@@ -108,7 +135,8 @@ def check_table_name(path: Path) -> None:
 
 def _read_csv(path: Path) -> Table:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
+        csv.field_size_limit(1 << 30)  # a text may be a whole book
+        reader = csv.reader(file, strict=True)
         try:
             header = next(reader, [])
             columns: dict[str, list[Any]] = {name: [] for name in header}
@@ -150,8 +178,32 @@ def _read_json_lines(path: Path) -> Table:
 
 def _read_parquet(path: Path) -> Table:
     content = _pyarrow().parquet.read_table(path)
-    columns = {name: content.column(name).to_pylist() for name in content.column_names}
-    return Table(path, columns, range(content.num_rows))
+    return Table(path, _ArrowColumns(content), range(content.num_rows))
+
+
+class _ArrowColumns(Mapping[str, Sequence[Any] | NDArray[Any]]):
+    """Columns that become Python's own values when they are wanted; vectors stay in an array."""
+
+    def __init__(self, content: Any) -> None:
+        self._content = content
+
+    def __len__(self) -> int:
+        return len(self._content.column_names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._content.column_names)
+
+    def __getitem__(self, name: str) -> Sequence[Any] | NDArray[Any]:
+        column = self._content.column(name).combine_chunks()
+        kind = str(column.type)
+        if "list" in kind and ("float" in kind or "double" in kind) and not column.null_count:
+            flat, size = column.flatten(), len(column)
+            lengths = column.value_lengths().to_numpy() if "fixed" not in kind else None
+            if flat.null_count == 0 and (lengths is None or len(set(lengths.tolist())) == 1):
+                vectors: NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(size, -1)
+                return vectors
+        values: list[Any] = column.to_pylist()
+        return values
 
 
 def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:

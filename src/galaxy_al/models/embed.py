@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +19,11 @@ from galaxy_al.errors import GalaxyError
 from galaxy_al.home import home_folder
 from galaxy_al.models.images import read_image
 from galaxy_al.threads import n_threads
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where two runs at once are not kept apart
+    fcntl = None  # type: ignore[assignment]
 
 Vectors = NDArray[np.float32]
 
@@ -84,7 +90,7 @@ def embed(
     pool: Any,
     embedder: Embedder,
     *,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     batch_size: int | None = None,
     show_progress: bool = True,
 ) -> Embedded:
@@ -93,20 +99,61 @@ def embed(
     Vectors are kept by the content of the pool and the model, in ``cache`` or the folder
     ``embeddings`` of ``GALAXY_AL_HOME``. An example that cannot be read is noted and left out.
     """
-    folder = (cache or home_folder() / "embeddings") / _key(pool.content, embedder.version)
-    store = _Store(folder, len(pool), embedder)
-    todo = store.todo()
-    done = _prepared(pool.items, embedder, todo, batch_size or embedder.batch_size)
-    for indices, batch, problems in _with_progress(done, len(todo), show_progress):
-        vectors = embedder.embed(batch) if batch else np.empty((0, embedder.width))
-        store.write(indices, vectors, problems)
-    return store.result()
+    size = embedder.batch_size if batch_size is None else batch_size
+    if size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+    if pool.kind != embedder.kind:
+        raise ValueError(f"{embedder.name} embeds {embedder.kind}, got a pool of {pool.kind}.")
+    place = home_folder() / "embeddings" if cache is None else Path(cache)
+    folder = place / _key(pool.content, len(pool), embedder.version)
+    with _one_at_a_time(folder):
+        store = _Store(folder, len(pool), embedder)
+        todo = store.todo()
+        done = _prepared(pool.items, embedder, todo, size)
+        for indices, batch, problems in _with_progress(done, len(todo), show_progress):
+            store.write(*_embedded(embedder, indices, batch, problems))
+        return store.result()
 
 
-def _key(content: str, version: str) -> str:
+def _embedded(
+    embedder: Embedder, indices: list[int], batch: list[Any], bad: dict[int, str]
+) -> tuple[list[int], Vectors, dict[int, str]]:
+    """The vectors of a batch; if the model fails at it, those it can make one by one."""
+    if not batch:
+        return [], np.empty((0, embedder.width), dtype=np.float32), bad
+    try:
+        return indices, embedder.embed(batch), bad
+    except Exception as error:
+        if len(batch) == 1:
+            return _embedded(embedder, [], [], {**bad, indices[0]: _reason(error)})
+    ones = [_embedded(embedder, [i], [item], {}) for i, item in zip(indices, batch)]
+    good = [index for one in ones for index in one[0]]
+    found = {index: why for one in ones for index, why in one[2].items()}
+    return good, np.concatenate([one[1] for one in ones]), {**bad, **found}
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait while another process embeds the same pool."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise GalaxyError(f"Cannot keep vectors in {folder}: {error.strerror}.") from error
+    with lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _key(content: str, size: int, version: str) -> str:
     if not content:
         raise ValueError("The pool has no content to keep its vectors by.")
-    return hashlib.blake2b(f"{content} {version}".encode(), digest_size=12).hexdigest()
+    return hashlib.blake2b(f"{content} {size} {version}".encode(), digest_size=12).hexdigest()
 
 
 Prepared = tuple[list[int], list[Any], dict[int, str]]
@@ -123,7 +170,7 @@ def _prepared(
                 return embedder.prepare(read_image(items, index, embedder.side)), None
             return embedder.prepare(items[index]), None
         except Exception as error:  # one bad example never ends a run
-            return None, str(error) or type(error).__name__
+            return None, _reason(error)
 
     with ThreadPoolExecutor(n_threads()) as threads:
         batches = [todo[i : i + batch_size] for i in range(0, len(todo), batch_size)]
@@ -177,19 +224,21 @@ class _Store:
 
     def __init__(self, folder: Path, size: int, embedder: Embedder) -> None:
         self._folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            shape = size, embedder.width
-            self._vectors = _mapped(folder / "vectors.npy", shape, np.dtype(np.float32))
-            self._states = _mapped(folder / "states.npy", (size,), np.dtype(np.uint8))
+        shape, paths = (size, embedder.width), [folder / "vectors.npy", folder / "states.npy"]
+        with self._naming():
+            if not _is_whole(paths[0], shape) or not _is_whole(paths[1], (size,)):
+                for path in paths:
+                    path.unlink(missing_ok=True)
+            self._vectors = _mapped(paths[0], shape, np.dtype(np.float32))
+            self._states = _mapped(paths[1], (size,), np.dtype(np.uint8))
             about = {"model": embedder.name, "examples": size}
             (folder / "about.json").write_text(json.dumps(about, indent=2))
-        except OSError as error:
-            raise GalaxyError(f"Cannot keep vectors in {folder}: {error.strerror}.") from error
 
     def todo(self) -> list[int]:
         """The examples that are not there, and those that were bad: they may be mended."""
         todo: list[int] = np.flatnonzero(self._states != _DONE).tolist()
+        if todo:
+            (self._folder / "bad.jsonl").unlink(missing_ok=True)
         return todo
 
     def write(self, indices: list[int], vectors: NDArray[Any], bad: dict[int, str]) -> None:
@@ -197,8 +246,8 @@ class _Store:
         self._vectors[indices] = vectors
         self._vectors.flush()
         if bad:
-            with (self._folder / "bad.jsonl").open("a") as file:
-                file.writelines(json.dumps([index, why]) + "\n" for index, why in bad.items())
+            with self._naming(), (self._folder / "bad.jsonl").open("a") as file:
+                file.writelines("\n" + json.dumps([index, why]) for index, why in bad.items())
         self._states[indices] = _DONE
         self._states[list(bad)] = _BAD
         self._states.flush()
@@ -209,10 +258,28 @@ class _Store:
         return Embedded(vectors, self._bad())
 
     def _bad(self) -> dict[int, str]:
-        path = self._folder / "bad.jsonl"
-        lines = path.read_text().splitlines() if path.exists() else []
-        reasons = dict(map(json.loads, lines))
-        return {index: reasons[index] for index in np.flatnonzero(self._states == _BAD).tolist()}
+        path, reasons = self._folder / "bad.jsonl", dict[int, str]()
+        for line in path.read_text().splitlines() if path.exists() else []:
+            with suppress(ValueError, TypeError):  # a line that a kill has cut off
+                index, reasons[index] = json.loads(line)
+        bad = np.flatnonzero(self._states == _BAD).tolist()
+        return {index: reasons.get(index, "It could not be read.") for index in bad}
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = f"Cannot keep vectors in {self._folder}: {error.strerror}."
+            raise GalaxyError(reason) from error
+
+
+def _is_whole(path: Path, shape: tuple[int, ...]) -> bool:
+    try:
+        found: tuple[int, ...] = np.load(path, mmap_mode="r").shape
+        return found == shape
+    except (OSError, ValueError, EOFError):  # not there, or cut off
+        return False
 
 
 def _mapped(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.memmap[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import warnings
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from galaxy_al.errors import GalaxyError
@@ -71,41 +73,79 @@ def save_model(
     from safetensors.torch import save
 
     folder = Path(folder)
+    if isinstance(classes, str) or len(set(classes)) != len(classes) or "" in classes:
+        raise ValueError(f"classes must be a list of different names, got {classes!r}.")
     if len(classes) != model.n_classes:
         raise ValueError(f"The model has {model.n_classes} classes, got names for {len(classes)}.")
     tensors = {
         name: tensor.contiguous().cpu() for name, tensor in model.network.state_dict().items()
     }
+    weights = save(tensors)
+    card = {**_card(model, classes, embedder), "sha256": hashlib.sha256(weights).hexdigest()}
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
     _make_folder(folder)
-    card = json.dumps(_card(model, classes, embedder), indent=2, ensure_ascii=False)
     with writing(folder / CARD) as card_path, writing(folder / WEIGHTS) as weights_path:
-        card_path.write_text(card + "\n", encoding="utf-8")
-        weights_path.write_bytes(save(tensors))
+        card_path.write_text(text, encoding="utf-8")
+        weights_path.write_bytes(weights)
     return folder
 
 
 def load_model(folder: str | Path, *, device: str = "auto") -> SavedModel:
     """A model that `save_model` wrote."""
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
     folder = Path(folder)
     if not (folder / CARD).exists():
         raise GalaxyError(f"{folder} holds no model: there is no {CARD} in it.")
     with reading(folder / CARD):
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        if card["format"] != _FORMAT:
-            raise GalaxyError(f"{folder / CARD} has the format {card['format']}, not {_FORMAT}.")
-        size = card["shape"].pop("image_size")
-        shape = Shape(**card["shape"], image_size=tuple(size) if size else None)
-        embedder = card["embedder"] or {}
-        rest = tuple(card["classes"]), embedder.get("name"), embedder.get("version"), card["kind"]
-        seen = np.array(card["classes_with_labels"], dtype=np.int64)
-    target = pick_device(device)
+        shape, seen = _read_card(card)
     with reading(folder / WEIGHTS):
+        weights = (folder / WEIGHTS).read_bytes()
+        if hashlib.sha256(weights).hexdigest() != card["sha256"]:
+            raise GalaxyError(f"{folder / WEIGHTS} is not what {CARD} was written for.")
+        tensors = load(weights)
+        _check_shapes(shape, tensors)
         with torch.random.fork_rng(devices=[]):
             network = shape.make()
-        network.load_state_dict(load_file(folder / WEIGHTS))
-    return SavedModel(Model(shape, network.to(target), seen, target), *rest)
+        network.load_state_dict(tensors)
+    target, embedder = pick_device(device), card["embedder"] or {}
+    model = Model(shape, network.to(target), seen, target)
+    classes, kind = tuple(card["classes"]), card["kind"]
+    return SavedModel(model, classes, embedder.get("name"), embedder.get("version"), kind)
+
+
+def _read_card(card: dict[str, Any]) -> tuple[Shape, NDArray[np.int64]]:
+    """The network's shape and the classes that had labels, if the card makes sense."""
+    if card["format"] != _FORMAT:
+        raise GalaxyError(f"its format is {card['format']!r}, not {_FORMAT}")
+    size = card["shape"].pop("image_size")
+    shape = Shape(**card["shape"], image_size=tuple(size) if size else None)
+    needed = {
+        "linear": [shape.width],
+        "mlp": [shape.width, shape.hidden],
+        "resnet18": [*(shape.image_size or ()), None][:2],
+    }
+    if shape.network not in needed:
+        raise GalaxyError(f"unknown network {shape.network!r}")
+    if not all(type(n) is int and n > 0 for n in (shape.n_classes, *needed[shape.network])):
+        raise GalaxyError("shape has a number that is none, or not positive")
+    classes, seen = card["classes"], card["classes_with_labels"]
+    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+        raise GalaxyError("classes must be a list of names")
+    if len(set(classes)) != shape.n_classes or len(classes) != shape.n_classes:
+        raise GalaxyError(f"classes must be {shape.n_classes} different names")
+    if seen != sorted({k for k in range(shape.n_classes) if k in seen}):
+        raise GalaxyError("classes_with_labels must be some of the classes' numbers, in order")
+    return shape, np.array(seen, dtype=np.int64)
+
+
+def _check_shapes(shape: Shape, tensors: dict[str, Tensor]) -> None:
+    """Compare with a network that takes no memory, before one is made that does."""
+    with torch.device("meta"):
+        wanted = {name: tensor.shape for name, tensor in shape.make().state_dict().items()}
+    if wanted != {name: tensor.shape for name, tensor in tensors.items()}:
+        raise GalaxyError(f"its tensors are not those of the {shape.network} on the card")
 
 
 def save_onnx(model: Model, path: str | Path) -> Path:

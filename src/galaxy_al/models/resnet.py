@@ -18,6 +18,7 @@ from galaxy_al.downloads import check_sum, download
 from galaxy_al.errors import GalaxyError
 from galaxy_al.home import home_folder
 
+_HEX = set("0123456789abcdef")
 IMAGENET = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
 
 
@@ -109,10 +110,13 @@ def read_weights(source: str | Path) -> dict[str, Any]:
             from safetensors.torch import load_file
 
             return load_file(path)
-        weights: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        weights: Any = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
+            raise GalaxyError("it holds something else than tensors by name")
     except Exception as error:  # torch and safetensors raise many kinds for a broken file
-        raise GalaxyError(f"Cannot read weights from {path}: {error}") from error
-    return weights
+        reason = " ".join(str(error).split())
+        raise GalaxyError(f"Cannot read weights from {path}: {reason}") from error
+    return dict(weights)
 
 
 def _local(source: str) -> Path:
@@ -125,13 +129,15 @@ def _local(source: str) -> Path:
             check_sum(path, f"sha256:{found}")
         return path
     url, _, said = source.partition("#sha256=")
-    name = Path(url.rsplit("/", 1)[-1])
-    expected = said or _sum_in_name(name)
-    if not expected:
+    name = Path(url.partition("?")[0].rsplit("/", 1)[-1])
+    expected = said.lower() or _sum_in_name(name)
+    if len(expected) < 8 or set(expected) - _HEX:
         raise GalaxyError(f"{url} needs a checksum: add #sha256=... to it.")
-    return download(url, home_folder() / "weights" / name, f"sha256:{expected}")
+    place = home_folder() / "weights" / f"{expected[:8]}-{name}"
+    return download(url, place, f"sha256:{expected}")
 
 
 def _sum_in_name(path: Path) -> str:
     end = path.stem.rpartition("-")[2]
-    return end if len(end) >= 8 and not set(end) - set("0123456789abcdef") else ""
+    is_date = end.isdecimal()
+    return end if len(end) == 8 and not set(end) - _HEX and not is_date else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -25,6 +26,7 @@ from galaxy_al.models.model import (
     inputs_of,
 )
 from galaxy_al.models.resnet import load_trunk, read_weights
+from galaxy_al.snapshot import UNLABELED
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Recipe:
     weight_decay: float = 5e-5
     stop_below: float | None = None
 
+
+Labels = Mapping[int, int] | Sequence[int] | NDArray[np.integer[Any]]
 
 # The paper's, for the network; a linear head is a convex problem, solved by L-BFGS.
 RECIPES: dict[str, Recipe] = {
@@ -116,13 +120,13 @@ class Trainer:
         self.device = pick_device(device)
         self._weights = read_weights(weights) if weights is not None else None
 
-    def fit(self, pool: Any, labels: Mapping[int, int]) -> Model:
+    def fit(self, pool: Any, labels: Labels) -> Model:
         """Train on the labelled examples of a pool, or of an array of embeddings or images.
 
         Parameters
         ----------
         labels
-            Classes by index.
+            Classes by index; or a class for each example, -1 where it is unknown.
         """
         shape = Shape(self.network, self.n_classes, image_size=self.image_size)
         inputs = inputs_of(pool, shape)
@@ -131,16 +135,13 @@ class Trainer:
         else:
             hidden = self.hidden if self.network == "mlp" else None
             shape = replace(shape, width=inputs.shape[1], hidden=hidden)
-        index = np.array(sorted(labels), dtype=np.intp)
-        targets = np.array([labels[i] for i in index.tolist()], dtype=np.int64)
-        if len(targets) and not (targets.min() >= 0 and targets.max() < self.n_classes):
-            raise ValueError(f"labels must be classes 0 to {self.n_classes - 1}.")
+        index, targets = _checked_labels(labels, len(inputs), self.n_classes)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = self._make(shape).to(self.device)
             seen = np.unique(targets)
             if len(seen) > 1:
-                labelled = as_tensor(inputs[index], self.device)
+                labelled = as_tensor(_finite(inputs[index], index), self.device)
                 _optimise(network, labelled, torch.as_tensor(targets).to(self.device), self.recipe)
         return Model(shape, network, seen, self.device)
 
@@ -149,6 +150,42 @@ class Trainer:
         if self._weights is not None:
             load_trunk(network, self._weights)
         return network
+
+
+def _checked_labels(
+    labels: Labels, size: int, n_classes: int
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The labelled examples in order, and their classes."""
+    if not isinstance(labels, Mapping):
+        every = np.asarray(labels)
+        if every.shape != (size,) or every.dtype.kind not in "iu":
+            raise ValueError(
+                f"labels must be classes by index, or a class for each of {size} examples, got "
+                f"shape {every.shape} of {every.dtype}."
+            )
+        labels = dict(zip(np.flatnonzero(every != UNLABELED).tolist(), every[every != UNLABELED]))
+    for index, label in labels.items():
+        if not (_is_whole(index) and 0 <= index < size):
+            raise ValueError(f"labels must be by index, 0 to {size - 1}, got {index!r}.")
+        if not (_is_whole(label) and 0 <= label < n_classes):
+            raise ValueError(
+                f"labels must be classes 0 to {n_classes - 1}, got {label!r} for {index}."
+            )
+    known = np.array(sorted(labels), dtype=np.intp)
+    return known, np.array([labels[i] for i in known.tolist()], dtype=np.int64)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _finite(rows: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
+    if rows.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            is_finite = np.isfinite(rows.astype(np.float32, copy=False)).all(axis=1)
+        if not is_finite.all():
+            raise ValueError(f"Example {index[np.argmin(is_finite)]} is not finite.")
+    return rows
 
 
 def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> None:
@@ -179,12 +216,14 @@ def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> 
             losses.append(cast(Tensor, optimizer.step(cast(Any, closure))).detach())
         if recipe.stop_below is not None and torch.stack(losses).mean() < recipe.stop_below:
             break
-    if not all(bool(torch.isfinite(parameter).all()) for parameter in network.parameters()):
-        raise GalaxyError("Training diverged: a weight is not finite. Lower the rate.")
     if scale != 1:
         first = network.head if isinstance(network, LinearHead) else network.first
         with torch.no_grad():
             first.weight /= scale
+    if not all(bool(torch.isfinite(parameter).all()) for parameter in network.parameters()):
+        raise GalaxyError(
+            "Training diverged: a weight is not finite. Lower the rate, or scale the embeddings."
+        )
 
 
 def _batches(
@@ -195,7 +234,10 @@ def _batches(
         yield inputs, codes
         return
     mixed = torch.randperm(len(inputs), generator=order).to(inputs.device)
-    for rows in torch.split(mixed, size):
+    batches = list(torch.split(mixed, size))
+    if len(batches) > 1 and len(batches[-1]) == 1:  # of which no batch norm can be had
+        batches[-2:] = [torch.cat(batches[-2:])]
+    for rows in batches:
         yield inputs[rows], codes[rows]
 
 
