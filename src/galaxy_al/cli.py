@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from galaxy_al.cli_bench import bench
 from galaxy_al.errors import GalaxyError
 from galaxy_al.version import __version__
 
@@ -188,6 +189,31 @@ def predict(
     made.write(output)
     _tell_problems(made.bad, len(found))
     click.echo(f"{len(made.ids):,} examples in {output}")
+
+
+@cli.command()
+@click.option("--draws", type=click.IntRange(min=10), default=400, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("galaxy-theory.png"),
+    show_default=True,
+    help="Where to write the picture: .png, .svg or .pdf.",
+)
+def theory(draws: int, seed: int, output: Path) -> None:
+    """Simulate the paper's theorems over a grid, and compare with their bounds.
+
+    \b
+    Example:
+      galaxy-al theory --draws 100 --output theory.png
+    """
+    from galaxy_al.experiments.show_theory import show_theory
+
+    show_theory(draws, seed, output)
+
+
+cli.add_command(bench)
 
 
 def main() -> None:

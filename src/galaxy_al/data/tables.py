@@ -117,12 +117,21 @@ def _bad_line(path: Path) -> int:
     return 0
 
 
-def write_table(path: Path, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
-    """Write named columns by the suffix; a file that is there is replaced when all is written."""
+def write_table(
+    path: Path, columns: Mapping[str, Sequence[Any] | NDArray[Any]], suffix: str | None = None
+) -> None:
+    """Write named columns; a file that is there is replaced when all is written.
+
+    Parameters
+    ----------
+    suffix
+        Which form it takes; by default that of the path.
+    """
     writers = {".csv": _write_csv, ".jsonl": _write_json_lines, ".parquet": _write_parquet}
-    check_table_name(path)
+    form = path.suffix.lower() if suffix is None else suffix
+    check_table_name(path.with_suffix(form))
     with writing(path) as part:
-        writers[path.suffix.lower()](part, columns)
+        writers[form](part, columns)
 
 
 def check_table_name(path: Path) -> None:

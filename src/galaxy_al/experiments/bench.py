@@ -41,16 +41,19 @@ class Standing:
     @property
     def rounds_done(self) -> int:
         """Over all cells."""
-        return sum(min(self._done(cell), self.rounds) for cell in self.cells)
+        return sum(self._rounds(cell) for cell in self.cells)
 
     @property
     def cells_done(self) -> int:
         """Cells that have all their rounds."""
-        return sum(self._done(cell) >= self.rounds for cell in self.cells)
+        return sum(self._rounds(cell) == self.rounds for cell in self.cells)
 
-    def _done(self, cell: Cell) -> int:
+    def _rounds(self, cell: Cell) -> int:
+        """Rounds done, or all if there is nothing left to ask."""
         found = self.progress.get(cell.key)
-        return found.rounds if found else 0
+        if found is None:
+            return 0
+        return self.rounds if found.is_done(self.rounds) else found.rounds
 
 
 def standing(suite: Suite, results: Results, running: list[Cell] | None = None) -> Standing:
@@ -99,7 +102,7 @@ def _unfinished(suite: Suite, results: Results) -> list[Cell]:
     return [
         cell
         for cell in suite.cells()
-        if cell.key not in progress or progress[cell.key].rounds < suite.rounds
+        if cell.key not in progress or not progress[cell.key].is_done(suite.rounds)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,12 +43,12 @@ class LabelledPool:
 
 @lru_cache(maxsize=1)
 def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
-    """The data of one of the paper's settings, or of a user's pool (``pool:`` and its options).
+    """The data of one of the paper's settings, or of a user's pool named by `own_pool`.
 
     For a head the images of a setting are embedded by the offline default, unless the folder
     that ``GALAXY_AL_DATA`` names has embeddings ready.
     """
-    if setting.startswith("pool:"):
+    if setting.startswith(_OWN):
         return _own_pool(setting)
     ready = _ready_file(SETTINGS[setting].archive)
     if not takes_images and ready is not None:
@@ -58,18 +59,27 @@ def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
     return LabelledPool(*_embedded(pool))
 
 
-def own_pool_name(path: Path, labels: str, kind: str | None, column: str | None) -> str:
-    """How a user's pool is named in a suite."""
-    return "pool:" + "|".join([str(path.resolve()), labels, kind or "", column or ""])
+_OWN = "pool:"
 
 
-def _own_pool(name: str) -> LabelledPool:
-    path, labels, kind, column = name.removeprefix("pool:").split("|")
-    options: dict[str, Any] = {"kind": kind or None, "column": column or None}
-    if Path(path).suffix in (".npy", ".npz"):
-        pool = load_pool(path)
-    else:
-        pool = load_pool(path, label_column=labels, **options)
+def own_pool(path: Path, labels: str | None, kind: str | None, column: str | None) -> str:
+    """A user's pool as a setting: all that is needed to read it."""
+    given = {"label_column": labels, "kind": kind, "column": column}
+    options = {name: value for name, value in given.items() if value is not None}
+    return _OWN + json.dumps({"path": str(path.resolve()), **options})
+
+
+def setting_title(setting: str) -> str:
+    """What people call a setting."""
+    if not setting.startswith(_OWN):
+        return setting
+    return Path(json.loads(setting.removeprefix(_OWN))["path"]).stem
+
+
+def _own_pool(setting: str) -> LabelledPool:
+    options = json.loads(setting.removeprefix(_OWN))
+    path = options["path"]
+    pool = load_pool(**options)
     known = np.flatnonzero(pool.labels >= 0)
     if len(set(pool.labels[known].tolist())) < 2:
         raise GalaxyError(f"{path} must have labels of two classes or more.")

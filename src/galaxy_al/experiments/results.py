@@ -42,6 +42,11 @@ class Progress:
     rounds: int
     n_labels: int
     balanced_accuracy: float
+    n_examples: int
+
+    def is_done(self, rounds: int) -> bool:
+        """Whether it has so many rounds, or has labelled everything."""
+        return self.rounds >= rounds or self.n_labels >= self.n_examples
 
 
 class Results:
@@ -107,8 +112,9 @@ class Results:
 
     def progress(self) -> dict[str, Progress]:
         """By key, how far each run is."""
-        query = """select key, round, n_labels, balanced_accuracy from rounds join
-            (select key as last, max(round) as most from rounds group by key)
+        query = """select key, round, n_labels, balanced_accuracy, n_examples
+            from rounds join cells using (key)
+            join (select key as last, max(round) as most from rounds group by key)
             on key = last and round = most"""
         with self._naming():
             rows = self._db.execute(query).fetchall()

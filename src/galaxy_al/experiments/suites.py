@@ -21,7 +21,20 @@ else:
 Size = Literal["paper", "frozen"]
 SIZES: tuple[Size, ...] = get_args(Size)
 MEASURES = ("balanced_accuracy", "average_precision", "f1", "rare_found")
+SHOWN_MEASURES = (*MEASURES, "rare_share")
 
+QUICK_STRATEGIES = (
+    "galaxy",
+    "direct",
+    "cluster-margin",
+    "base",
+    "badge",
+    "confidence",
+    "margin",
+    "entropy",
+    "most-likely-positive",
+    "random",
+)
 _POSITIVE = "a whole number, 1 or more"
 
 
@@ -88,7 +101,7 @@ class Suite:
     figure
         Which figure of the paper this is.
     measures
-        What the figure shows, of `MEASURES`.
+        What the figure shows, of `SHOWN_MEASURES`.
     """
 
     name: str
@@ -126,6 +139,29 @@ def load_suite(name: str | Path, size: Size) -> Suite:
     return _Reader(path, size).suite(content)
 
 
+def pool_suite(pool: str, title: str, batch_size: int, rounds: int) -> Suite:
+    """Which strategy would have served best on a labelled pool: all that take seconds a batch.
+
+    Parameters
+    ----------
+    pool
+        A setting of `galaxy_al.experiments.pools.own_pool`.
+    """
+    return Suite(
+        name=title,
+        title=f"Strategies on {title}",
+        figure="own data",
+        size="frozen",
+        settings=(pool,),
+        contenders=tuple(Contender(name, name) for name in QUICK_STRATEGIES),
+        seeds=(0, 1, 2, 3),
+        batch_size=batch_size,
+        rounds=rounds,
+        head=Head("linear", weight_decay=0.01),
+        measures=("balanced_accuracy", "average_precision", "rare_found"),
+    )
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Checks a suite's keys; every error names the file and the key."""
@@ -152,7 +188,7 @@ class _Reader:
             batch_size=self.positive(table, "batch_size"),
             rounds=self.positive(table, "rounds"),
             head=self.head(self.want(table, "head", dict, "a table")),
-            measures=self.choices("measures", measures, MEASURES),
+            measures=self.choices("measures", measures, SHOWN_MEASURES),
         )
 
     def contenders(self, table: dict[str, Any]) -> Iterator[Contender]:

@@ -1,0 +1,102 @@
+"""Curves over labels: means, errors, smoothing, and what can be read off them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import trapezoid
+
+Values = NDArray[np.float64]
+WINDOW = 10  # the paper's moving average
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One measure of one strategy on one setting, over its random starts.
+
+    Parameters
+    ----------
+    n_labels
+        After each round.
+    runs
+        The measure, a row for each random start.
+    """
+
+    n_labels: NDArray[np.int64]
+    runs: Values
+
+    def mean(self, window: int = 1) -> Values:
+        """The mean of the runs, smoothed over so many rounds."""
+        mean: Values = moving_average(self.runs, window).mean(axis=0)
+        return mean
+
+    def error(self, window: int = 1) -> Values:
+        """The standard error of that; 0 for a single run."""
+        count = len(self.runs)
+        if count < 2:
+            return np.zeros(self.runs.shape[1])
+        spread: Values = moving_average(self.runs, window).std(axis=0, ddof=1)
+        return spread / float(np.sqrt(count))
+
+    def at(self, n_labels: int) -> tuple[float, float] | None:
+        """Mean and standard error at so many labels, if all runs got there."""
+        where = np.flatnonzero(self.n_labels == n_labels)
+        return None if not len(where) else (self.mean()[where[0]], self.error()[where[0]])
+
+    def area(self) -> tuple[float, float]:
+        """The area under the curve over that of 1 everywhere, and its standard error."""
+        if len(self.n_labels) == 1:
+            return float(self.mean()[0]), float(self.error()[0])
+        width = self.n_labels[-1] - self.n_labels[0]
+        areas = trapezoid(self.runs, self.n_labels, axis=1) / width
+        error = areas.std(ddof=1) / np.sqrt(len(areas)) if len(areas) > 1 else 0.0
+        return float(areas.mean()), float(error)
+
+    def labels_to_reach(self, level: float, window: int = WINDOW) -> int | None:
+        """The labels after which the smoothed mean first is at a level, if it ever is."""
+        there = np.flatnonzero(self.mean(window) >= level)
+        return int(self.n_labels[there[0]]) if len(there) else None
+
+
+def moving_average(runs: Values, window: int) -> Values:
+    """The mean of so many rounds around each, and of fewer at both ends."""
+    size = runs.shape[1]
+    total = np.cumsum(np.pad(runs, ((0, 0), (1, 0))), axis=1)
+    begin = np.maximum(np.arange(size) - window // 2, 0)
+    end = np.minimum(np.arange(size) + (window + 1) // 2, size)
+    averages: Values = (total[:, end] - total[:, begin]) / (end - begin)
+    return averages
+
+
+def curves_of(
+    table: dict[str, list[Any]], measure: str, keys: dict[str, list[str]]
+) -> dict[str, Curve]:
+    """By label, the curves of a measure; as far as all runs of a label have got.
+
+    Parameters
+    ----------
+    table
+        Of `Results.table`.
+    keys
+        By label, the keys of its runs.
+    """
+    runs: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
+    share = measure == "rare_share"
+    values_of = table["rare_found" if share else measure]
+    for key, number, n_labels, value in zip(
+        table["key"], table["round"], table["n_labels"], values_of
+    ):
+        runs[key].append((number, n_labels, value / n_labels if share else value))
+    curves = {}
+    for label, its_keys in keys.items():
+        rows = [sorted(runs[key]) for key in its_keys if runs[key]]
+        length = min(map(len, rows), default=0)
+        if length:
+            n_labels = np.array([n for _, n, _ in rows[0][:length]])
+            values = [[value for _, _, value in row[:length]] for row in rows]
+            curves[label] = Curve(n_labels, np.array(values, dtype=np.float64))
+    return curves

@@ -1,0 +1,302 @@
+"""What a suite's results say: tables, and a page of them with the figures."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from galaxy_al.experiments.curves import WINDOW, Curve, curves_of
+from galaxy_al.experiments.pools import setting_title
+from galaxy_al.experiments.results import Results
+from galaxy_al.experiments.suites import Suite
+
+CHECKPOINTS = (500, 1000, 2500, 5000)
+# The accuracies that the paper names, by setting.
+NAMED_BY_THE_PAPER = {"svhn-2": 0.92, "cifar100-3": 0.66}
+_PARTS = ("selection", "training", "scoring", "judging")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a sentence about it."""
+
+    title: str
+    about: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class SettingResults:
+    """What was measured on one setting.
+
+    Parameters
+    ----------
+    versions
+        Of the packages it was measured with.
+    curves
+        By measure, by label.
+    seconds
+        By label, the mean seconds of a round's parts, and of all of it.
+    """
+
+    name: str
+    n_examples: int
+    n_rare: int
+    versions: str
+    curves: dict[str, dict[str, Curve]]
+    seconds: dict[str, dict[str, float]]
+
+    @property
+    def accuracy(self) -> dict[str, Curve]:
+        """Balanced accuracy, by label."""
+        return self.curves["balanced_accuracy"]
+
+
+def read_results(suite: Suite, results: Results) -> list[SettingResults]:
+    """The results of a suite, of those settings that have any."""
+    table, cells = results.table(), suite.cells()
+    found = []
+    for setting in suite.settings:
+        keys: dict[str, list[str]] = defaultdict(list)
+        for cell in cells:
+            if cell.setting == setting:
+                keys[cell.contender.label].append(cell.key)
+        its_keys = {key for group in keys.values() for key in group}
+        rows = [row for row, key in enumerate(table["key"]) if key in its_keys]
+        if rows:
+            measures = dict.fromkeys(("balanced_accuracy", "average_precision", "f1", "rare_found"))
+            measures.update(dict.fromkeys(suite.measures))
+            curves = {measure: curves_of(table, measure, keys) for measure in measures}
+            first, versions = rows[0], json.loads(table["versions"][rows[0]])
+            found.append(
+                SettingResults(
+                    name=setting_title(setting),
+                    n_examples=table["n_examples"][first],
+                    n_rare=table["n_rare"][first],
+                    versions=", ".join(f"{name} {number}" for name, number in versions.items()),
+                    curves=curves,
+                    seconds=_seconds(table, keys),
+                )
+            )
+    return found
+
+
+def _seconds(
+    table: dict[str, list[Any]], keys: dict[str, list[str]]
+) -> dict[str, dict[str, float]]:
+    label_of = {key: label for label, group in keys.items() for key in group}
+    taken: dict[str, list[list[float]]] = defaultdict(list)
+    for row, key in enumerate(table["key"]):
+        if key in label_of:
+            taken[label_of[key]].append([table[part][row] for part in (*_PARTS, "whole")])
+    return {
+        label: dict(zip((*_PARTS, "whole"), np.mean(taken[label], axis=0).tolist()))
+        for label in keys
+        if taken[label]
+    }
+
+
+def tables_of(found: SettingResults) -> list[Table]:
+    """All tables of a setting."""
+    return [
+        *_checkpoint_tables(found),
+        _labels_needed(found),
+        _areas(found),
+        _times(found),
+    ]
+
+
+def _checkpoint_tables(found: SettingResults) -> Iterator[Table]:
+    titles = {
+        "balanced_accuracy": "Balanced accuracy",
+        "average_precision": "Macro average precision of the rare classes",
+        "f1": "Macro F1 of the rare classes",
+        "rare_found": "Rare examples found",
+    }
+    for measure, title in titles.items():
+        curves = found.curves[measure]
+        reached = [n for n in CHECKPOINTS if any(curve.at(n) for curve in curves.values())]
+        if not reached:
+            continue
+        digits = 0 if measure == "rare_found" else 3
+        rows = [
+            [label, *(_figure(curve.at(n), digits) for n in reached)]
+            for label, curve in _best_first(curves)
+        ]
+        header = ["strategy", *(f"{n:,} labels" for n in reached)]
+        yield Table(title, "Mean ± standard error of the runs, not smoothed.", header, rows)
+
+
+def _labels_needed(found: SettingResults) -> Table:
+    levels = {}
+    if found.name in NAMED_BY_THE_PAPER:
+        level = NAMED_BY_THE_PAPER[found.name]
+        levels[f"to {level:.2f}, named by the paper"] = level
+    if "random" in found.accuracy:
+        final = float(found.accuracy["random"].mean(WINDOW)[-1])
+        levels[f"to {final:.3f}, where random ends"] = final
+    needed = {
+        label: [curve.labels_to_reach(level) for level in levels.values()]
+        for label, curve in found.accuracy.items()
+    }
+    rows = [
+        [label, *(f"{n:,}" if n is not None else "not reached" for n in counts)]
+        for label, counts in sorted(needed.items(), key=lambda item: _reached_first(item[1]))
+    ]
+    about = f"Labels to a balanced accuracy, moving average of {WINDOW}. " + " ".join(
+        _saving(name, {label: counts[i] for label, counts in needed.items()})
+        for i, name in enumerate(levels)
+    )
+    return Table("Labels needed", about, ["strategy", *levels], rows)
+
+
+def _saving(level: str, needed: dict[str, int | None]) -> str:
+    reached = sorted((count, label) for label, count in needed.items() if count is not None)
+    if len(reached) < 2:
+        return f"{level[0].upper()}{level[1:]}: fewer than two strategies get there."
+    (first, winner), (second, runner_up) = reached[:2]
+    saved = 1 - first / second
+    return f"{level[0].upper()}{level[1:]}: {winner} saves {saved:.0%} against {runner_up}."
+
+
+def _areas(found: SettingResults) -> Table:
+    measures = {"balanced_accuracy": "balanced accuracy", "average_precision": "average precision"}
+    rows = [
+        [label, *(_figure(found.curves[measure][label].area(), 4) for measure in measures)]
+        for label, _ in _best_first(found.accuracy)
+    ]
+    about = "Area under the curve over labels, as a share; mean ± standard error."
+    return Table("Area under the curve", about, ["strategy", *measures.values()], rows)
+
+
+def _times(found: SettingResults) -> Table:
+    rows = []
+    for label, parts in sorted(found.seconds.items(), key=lambda item: item[1]["selection"]):
+        rest = parts["whole"] - sum(parts[part] for part in _PARTS)
+        share = rest / (parts["training"] + parts["scoring"])
+        figures = [f"{parts[part]:.3f}" for part in _PARTS]
+        rows.append([label, *figures, f"{max(rest, 0):.4f}", f"{max(share, 0):.1%}"])
+    about = (
+        "Mean seconds of a batch. Judging is computing the metrics; the harness is all the rest, "
+        "and its share is of training and scoring. " + _overhead(found.seconds)
+    )
+    header = ["strategy", *_PARTS, "harness", "its share"]
+    return Table("Time of a batch", about, header, rows)
+
+
+def _overhead(seconds: dict[str, dict[str, float]]) -> str:
+    if not {"galaxy", "confidence"} <= set(seconds):
+        return ""
+    galaxy, confidence = (
+        sum(seconds[label][part] for part in ("selection", "training", "scoring"))
+        for label in ("galaxy", "confidence")
+    )
+    selection = seconds["galaxy"]["selection"] - seconds["confidence"]["selection"]
+    return (
+        f"GALAXY's selection takes {selection:.3f} s more than confidence sampling's, "
+        f"{selection / confidence:.1%} of a batch with confidence sampling "
+        f"(the whole batch {galaxy / confidence - 1:+.1%}); the paper, which trains a whole "
+        "network, claims under 5%."
+    )
+
+
+def _best_first(curves: dict[str, Curve]) -> list[tuple[str, Curve]]:
+    return sorted(curves.items(), key=lambda item: -item[1].area()[0])
+
+
+def _reached_first(counts: list[int | None]) -> list[float]:
+    return [np.inf if count is None else count for count in reversed(counts)]
+
+
+def _figure(value: tuple[float, float] | None, digits: int) -> str:
+    return "" if value is None else f"{value[0]:.{digits}f} ± {value[1]:.{digits}f}"
+
+
+def markdown_table(table: Table) -> str:
+    """A table in Markdown."""
+    lines = [table.header, ["---"] * len(table.header), *table.rows]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"**{table.title}.** {table.about}\n\n{body}\n"
+
+
+def markdown_report(suite: Suite, all_found: list[SettingResults]) -> str:
+    """All tables in Markdown."""
+    parts = []
+    for found in all_found:
+        parts.append(f"## {found.name}\n")
+        parts.extend(map(markdown_table, tables_of(found)))
+    return "\n".join(parts)
+
+
+def html_report(suite: Suite, all_found: list[SettingResults]) -> str:
+    """One page with everything in it: figures, tables, what was run with what."""
+    parts = [_about(suite, "; ".join(sorted({found.versions for found in all_found})))]
+    for found in all_found:
+        parts.append(f"<h2>{escape(found.name)}</h2>")
+        parts.append(
+            f"<p>{found.n_examples:,} examples, {found.n_rare:,} of rare classes "
+            f"({found.n_rare / found.n_examples:.1%}).</p>"
+        )
+        parts.append(f"<figure>{_svg(suite, found)}</figure>")
+        parts.extend(map(_html_table, tables_of(found)))
+    return _PAGE.format(title=escape(suite.title), body="\n".join(parts))
+
+
+def _about(suite: Suite, versions: str) -> str:
+    return (
+        f"<h1>{escape(suite.title)}</h1><p>{escape(suite.figure)}, {suite.size}: batches of "
+        f"{suite.batch_size}, {suite.rounds} rounds, {len(suite.seeds)} random starts, head "
+        f"{escape(suite.head.network)}. Curves are means over the starts, bands one standard "
+        f"error.</p><p class=small>{escape(versions)}</p>"
+    )
+
+
+def _svg(suite: Suite, found: SettingResults) -> str:
+    from galaxy_al.experiments.plots import setting_figure
+
+    panels = {measure: found.curves[measure] for measure in suite.measures}
+    out = StringIO()
+    setting_figure(found.name, panels).savefig(out, format="svg")
+    return out.getvalue()[out.getvalue().index("<svg") :]
+
+
+def _html_table(table: Table) -> str:
+    head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.header)
+    rows = "".join(
+        f"<tr><th scope=row>{escape(first)}</th>"
+        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in table.rows
+    )
+    return (
+        f"<h3>{escape(table.title)}</h3><p>{escape(table.about)}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width">
+<style>
+:root {{ color-scheme: light; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
+  color: #1a1a1a; background: #fff; }}
+h1 {{ font-size: 1.7rem; }} h2 {{ margin-top: 3rem; border-bottom: 2px solid #d55e00; }}
+figure {{ margin: 1rem 0; overflow-x: auto; }} svg {{ max-width: 100%; height: auto; }}
+table {{ border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd; }}
+th:first-child {{ text-align: left; font-weight: 500; }}
+thead th {{ border-bottom: 2px solid #888; }}
+.small {{ color: #666; font-size: .85rem; }}
+</style></head><body>
+{body}
+</body></html>
+"""

@@ -1,0 +1,290 @@
+"""Running suites: the same numbers as the plain loop, kept, resumed after a kill, exported."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from galaxy_al import GalaxyError, simulate
+from galaxy_al.cli import cli
+from galaxy_al.data.tables import read_table
+from galaxy_al.experiments import pools
+from galaxy_al.experiments.cells import make_head, run_cell
+from galaxy_al.experiments.results import Results
+from galaxy_al.experiments.suites import Cell, Contender, Head, load_suite
+
+HEAD = Head("linear", weight_decay=0.01)
+SUITE = """
+title = "Small"
+figure = "none"
+settings = ["cifar10-2", "cifar10-3"]
+strategies = ["galaxy", "confidence", "random"]
+seeds = [0, 1]
+batch_size = 20
+rounds = 6
+measures = ["balanced_accuracy", "rare_share"]
+
+[frozen]
+head = { network = "linear", weight_decay = 0.01 }
+"""
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Ready embeddings of a tiny CIFAR-10."""
+    rng = np.random.default_rng(0)
+    labels = rng.choice(10, 400, p=[0.05, 0.05, *[0.1125] * 8]).astype(np.uint8)
+    embeddings = (rng.normal(size=(400, 6)) + 2 * np.eye(10, 6)[labels]).astype(np.float16)
+    np.savez(tmp_path / "cifar10-embeddings.npz", embeddings=embeddings, labels=labels)
+    monkeypatch.setenv("GALAXY_AL_DATA", str(tmp_path))
+    pools.labelled_pool.cache_clear()
+    (tmp_path / "small.toml").write_text(SUITE)
+    return embeddings.astype(np.float32), labels.astype(int)
+
+
+def cell(strategy="galaxy", seed=0, setting="cifar10-3", head=HEAD, **options):
+    return Cell(setting, Contender(strategy, strategy, options), seed, 20, head)
+
+
+def rounds_of(path):
+    """Everything but the seconds, which are never the same."""
+    columns = "key, round, n_labels, balanced_accuracy, average_precision, f1, rare_found, indices"
+    query = f"select {columns}, generator_state from rounds order by key, round"
+    with sqlite3.connect(path) as db:
+        return db.execute(query).fetchall()
+
+
+def test_a_cell_has_the_numbers_of_the_plain_loop(data, tmp_path):
+    embeddings, labels = data
+    run_cell(cell(across="rotate"), 5, tmp_path / "r.sqlite")
+    from galaxy_al.strategies import Galaxy
+
+    truth = np.minimum(labels, 2)
+    history = simulate(embeddings, truth, Galaxy("rotate"), make_head(HEAD, 3, 0), 20, 5, 0)
+    table = Results(tmp_path / "r.sqlite").table()
+    for name in ("n_labels", "balanced_accuracy", "average_precision", "f1", "rare_found"):
+        assert table[name] == [getattr(step, name) for step in history]
+    assert [tuple(json.loads(i)) for i in table["indices"]] == [s.indices for s in history]
+    assert table["n_examples"][0] == 400
+    assert table["n_rare"][0] == np.count_nonzero(labels < 2)
+    assert json.loads(table["versions"][0])["numpy"] == np.__version__
+    assert json.loads(table["config"][0])["seed"] == 0
+    parts = [sum(table[part]) for part in ("selection", "training", "scoring", "judging")]
+    assert min(parts) > 0
+    assert sum(parts) <= sum(table["whole"])
+
+
+@pytest.mark.parametrize("strategy", ["galaxy", "s2", "badge", "direct", "cluster-margin"])
+def test_a_cell_that_goes_on_has_the_numbers_of_one_that_never_stopped(data, tmp_path, strategy):
+    run_cell(cell(strategy), 6, tmp_path / "whole.sqlite")
+    for rounds in (1, 2, 5, 6, 6):
+        run_cell(cell(strategy), rounds, tmp_path / "parts.sqlite")
+    assert rounds_of(tmp_path / "parts.sqlite") == rounds_of(tmp_path / "whole.sqlite")
+
+
+def test_s2_can_be_judged_by_the_nearest_label_on_its_graph(data, tmp_path):
+    from galaxy_al.neighbor_graph import knn_graph
+
+    embeddings, labels = data
+    nearest = Cell("cifar10-3", Contender("s2", "s2", {}, "graph"), 0, 20, HEAD)
+    run_cell(nearest, 4, tmp_path / "r.sqlite")
+    run_cell(cell("s2"), 4, tmp_path / "r.sqlite")
+    table = Results(tmp_path / "r.sqlite").table()
+    by_key = {}
+    for key, indices, accuracy in zip(
+        table["key"], table["indices"], table["balanced_accuracy"], strict=True
+    ):
+        by_key.setdefault(key, []).append((json.loads(indices), accuracy))
+    graph, head = by_key[nearest.key], by_key[cell("s2").key]
+    assert [asked for asked, _ in graph] == [asked for asked, _ in head]
+    assert [accuracy for _, accuracy in graph] != [accuracy for _, accuracy in head]
+    # The last accuracy by breadth-first search in plain Python; only untied examples are judged.
+    truth, near = np.minimum(labels, 2), knn_graph(embeddings).toarray() > 0
+    known = [i for asked, _ in graph for i in asked]
+    hops = np.full((3, 400), np.inf)
+    for k in range(3):
+        front = {i for i in known if truth[i] == k}
+        seen, step = set(), 0
+        while front:
+            hops[k, list(front)] = step
+            seen |= front
+            front = set(np.flatnonzero(near[list(front)].any(axis=0)).tolist()) - seen
+            step += 1
+    order = np.sort(hops, axis=0)
+    untied = order[0] < order[1]
+    right = (hops.argmin(axis=0) == truth)[untied]
+    least = np.mean([right[truth[untied] == k].sum() / (truth == k).sum() for k in range(3)])
+    most = least + np.mean([(~untied[truth == k]).sum() / (truth == k).sum() for k in range(3)])
+    assert least - 1e-9 <= graph[-1][1] <= most + 1e-9
+
+
+def test_a_pool_that_ends_ends_the_cell_and_it_counts_as_done(data, tmp_path):
+    path = tmp_path / "r.sqlite"
+    run_cell(cell("random"), 50, path)
+    found = Results(path).progress()[cell("random").key]
+    assert (found.n_labels, found.rounds, found.is_done(50)) == (400, 20, True)
+
+
+def test_results_on_other_data_are_not_mixed(data, tmp_path, monkeypatch):
+    run_cell(cell(), 1, tmp_path / "r.sqlite")
+    np.savez(tmp_path / "cifar10-embeddings.npz", embeddings=data[0][:300], labels=data[1][:300])
+    pools.labelled_pool.cache_clear()
+    with pytest.raises(GalaxyError, match=r"r.sqlite has results on other data"):
+        run_cell(cell(), 2, tmp_path / "r.sqlite")
+
+
+def bench(tmp_path, *arguments):
+    results = ["--results", str(tmp_path / "r.sqlite")]
+    command = ["bench", *map(str, arguments), *results]
+    return CliRunner().invoke(cli, command, catch_exceptions=False)
+
+
+COMMAND = [sys.executable, "-m", "galaxy_al", "bench", "run"]
+
+
+def test_a_bench_that_is_killed_again_and_again_ends_with_the_same_numbers(data, tmp_path):
+    suite = tmp_path / "small.toml"
+    whole, parts = tmp_path / "whole.sqlite", tmp_path / "parts.sqlite"
+    subprocess.run([*COMMAND, suite, "--results", whole], check=True, capture_output=True)
+    assert len(rounds_of(whole)) == 12 * 6
+    for wanted in (5, 30):
+        process = subprocess.Popen(
+            [*COMMAND, suite, "--results", parts, "--jobs", "2"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < deadline:
+            if parts.exists() and n_rounds(parts) >= wanted:
+                break
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        wait_for_children(process.pid)
+    assert n_rounds(parts) < 12 * 6
+    assert set(rounds_of(parts)) <= set(rounds_of(whole))
+    subprocess.run([*COMMAND, suite, "--results", parts], check=True, capture_output=True)
+    assert rounds_of(parts) == rounds_of(whole)
+
+
+def n_rounds(path):
+    try:
+        with sqlite3.connect(path) as db:
+            return db.execute("select count(*) from rounds").fetchone()[0]
+    except sqlite3.OperationalError:  # not made yet
+        return 0
+
+
+def wait_for_children(group):
+    """The processes of the bench end by themselves when it is killed."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    os.killpg(group, signal.SIGKILL)
+    raise AssertionError("some processes went on")
+
+
+def test_run_status_export_plot_and_report(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    suite = tmp_path / "small.toml"
+    done = bench(tmp_path, "run", suite)
+    assert "12 of 12 runs are done" in done.output
+    before = rounds_of(tmp_path / "r.sqlite")
+    assert "12 of 12 runs are done" in bench(tmp_path, "run", suite).output
+    assert rounds_of(tmp_path / "r.sqlite") == before
+    assert "2 of 2" in bench(tmp_path, "status", suite).output
+    for ending in ("csv", "parquet", "json"):
+        out = tmp_path / f"out.{'jsonl' if ending == 'json' else ending}"
+        assert "72 rounds" in bench(tmp_path, "export", "--format", ending, "--output", out).output
+        table = read_table(out)
+        assert len(table) == 72
+        assert float(table.column("f1")[3]) == Results(tmp_path / "r.sqlite").table()["f1"][3]
+    shown = bench(tmp_path, "plot", suite, "--output", "figures", "--format", "png")
+    assert "small-cifar10-3.png" in shown.output
+    assert (tmp_path / "figures" / "small-cifar10-2.png").read_bytes()[:4] == b"\x89PNG"
+    for ending, start in (("svg", b"<?xml"), ("pdf", b"%PDF")):
+        bench(tmp_path, "plot", suite, "--output", "figures", "--format", ending)
+        written = tmp_path / "figures" / f"small-cifar10-2.{ending}"
+        assert written.read_bytes().startswith(start)
+    bench(tmp_path, "report", suite)
+    page = (tmp_path / "small.html").read_text()
+    assert page.count("<svg") == 2
+    assert "http" not in page.split("<body>")[1].replace("http://www.w3.org", "").replace(
+        "http://purl.org", ""
+    ).replace("http://creativecommons.org", "").replace("https://matplotlib.org", "")
+
+
+def test_without_results_or_with_two_sources_it_says_so(data, tmp_path):
+    suite = tmp_path / "small.toml"
+    for arguments, message in [
+        (("status", suite), "There are no results in"),
+        (("run",), "Name a suite, or your own data by --pool"),
+        (("run", suite, "--pool", "x.csv"), "one of the two"),
+        (("run", suite, "--log", "paper:x"), "Unknown logger 'paper:x'"),
+    ]:
+        with pytest.raises((GalaxyError, ValueError), match=message):
+            bench(tmp_path, *arguments)
+    run_cell(cell("entropy"), 1, tmp_path / "r.sqlite")
+    with pytest.raises(GalaxyError, match=r"has no results of small \(frozen\)"):
+        bench(tmp_path, "report", suite)
+
+
+def test_a_run_that_fails_does_not_stop_the_others(data, tmp_path):
+    text = SUITE.replace('"random"]', '{ strategy = "bait", candidates = 1 }, "random"]')
+    (tmp_path / "bad.toml").write_text(text)
+    with pytest.raises(GalaxyError, match=r"4 of 16 runs failed. The first, bait on cifar10-2"):
+        bench(tmp_path, "run", tmp_path / "bad.toml")
+    table = Results(tmp_path / "r.sqlite").table()
+    assert sum(label != "bait" for label in table["label"]) == 72
+
+
+def test_ones_own_labelled_table_shows_which_strategy_would_have_served_best(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(300) < 0.1, "rare", "fine")
+    vectors = rng.normal(size=(300, 4)) + 2 * (truth == "rare")[:, None]
+    rows = zip(vectors.tolist(), truth.tolist(), strict=True)
+    lines = [json.dumps({"embedding": vector, "kind": name}) for vector, name in rows]
+    (tmp_path / "mine.jsonl").write_text("\n".join([*lines, json.dumps({"embedding": [0] * 4})]))
+    pools.labelled_pool.cache_clear()
+    own = ("--pool", "mine.jsonl", "--labels", "kind", "--batch-size", "20", "--rounds", "3")
+    done = bench(tmp_path, "run", *own)
+    assert "40 of 40 runs are done" in done.output
+    table = Results(tmp_path / "r.sqlite").table()
+    assert set(table["n_examples"]) == {300}
+    assert set(table["n_rare"]) == {int(np.count_nonzero(truth == "rare"))}
+    bench(tmp_path, "report", *own)
+    assert "<h2>mine</h2>" in (tmp_path / "mine.html").read_text()
+
+
+def test_rounds_are_told_to_tensorboard_as_they_come(data, tmp_path, monkeypatch):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    monkeypatch.chdir(tmp_path)
+    bench(tmp_path, "run", tmp_path / "small.toml", "--log", f"tensorboard:{tmp_path / 'logs'}")
+    folder = tmp_path / "logs" / "cifar10-3" / "galaxy" / "seed 1"
+    events = EventAccumulator(str(folder)).Reload()
+    told = events.Tensors("balanced_accuracy")
+    suite = load_suite(tmp_path / "small.toml", "frozen")
+    (key,) = [
+        c.key
+        for c in suite.cells()
+        if (c.setting, c.contender.label, c.seed) == ("cifar10-3", "galaxy", 1)
+    ]
+    table = Results(tmp_path / "r.sqlite").table()
+    rows = [row for row, found in enumerate(table["key"]) if found == key]
+    assert [event.step for event in told] == [table["n_labels"][row] for row in rows]
+    values = [event.tensor_proto.float_val[0] for event in told]
+    np.testing.assert_allclose(values, [table["balanced_accuracy"][row] for row in rows], rtol=1e-6)
