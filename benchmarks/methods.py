@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from galaxy_al import STRATEGIES, Galaxy
-from galaxy_al.experiments.demo import SEEDS, digits_pool, run_demo, summary
+from galaxy_al.experiments.demo import SEEDS, demo_curves, digits_pool, run_demo
 from galaxy_al.strategies import Direct
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -26,14 +26,14 @@ def digits_table():
     pool, names = digits_pool(), list(STRATEGIES)
     runs = list(run_demo(pool, names))
     measures = ("rare_found", "balanced_accuracy", "average_precision")
-    columns = {measure: summary(runs, measure, names) for measure in measures}
+    columns = {measure: demo_curves(runs, measure, names) for measure in measures}
     print(f"\nRare digits, {len(SEEDS)} seeds, {runs[0].history[-1].n_labels} labels")
     print(f"| strategy | rare found, of {pool.n_rare} | balanced accuracy | average precision |")
     print("|---|---|---|---|")
     accuracy = columns["balanced_accuracy"]
-    for name in sorted(names, key=lambda name: -accuracy[name][0][-1]):
+    for name in sorted(names, key=lambda name: -accuracy[name].mean()[-1]):
         found, *rest = (
-            (mean[-1], error[-1]) for mean, error in (columns[m][name] for m in measures)
+            (curve.mean()[-1], curve.error()[-1]) for curve in (columns[m][name] for m in measures)
         )
         cells = [f"{found[0]:.1f} ± {found[1]:.1f}", *(f"{m:.3f} ± {e:.3f}" for m, e in rest)]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)

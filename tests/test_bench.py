@@ -1,5 +1,6 @@
 """Running suites: the same numbers as the plain loop, kept, resumed after a kill, exported."""
 
+import hashlib
 import json
 import os
 import signal
@@ -123,6 +124,31 @@ def test_s2_can_be_judged_by_the_nearest_label_on_its_graph(data, tmp_path):
     least = np.mean([right[truth[untied] == k].sum() / (truth == k).sum() for k in range(3)])
     most = least + np.mean([(~untied[truth == k]).sum() / (truth == k).sum() for k in range(3)])
     assert least - 1e-9 <= graph[-1][1] <= most + 1e-9
+
+
+def test_the_papers_network_runs_on_a_settings_images(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    import tiny_archives
+    from galaxy_al.data import SETTINGS, archives, settings
+
+    rng = np.random.default_rng(0)
+    original = rng.integers(0, 9, size=60)
+    images = rng.integers(0, 256, size=(60, 28, 28, 3), dtype=np.uint8)
+    path = tmp_path / "pathmnist.npz"
+    tiny_archives.write_pathmnist(path, images, original)
+    monkeypatch.setenv("GALAXY_AL_HOME", str(tmp_path))
+    archive = archives.ARCHIVES["pathmnist"]
+    md5 = hashlib.md5(path.read_bytes()).hexdigest()
+    monkeypatch.setitem(archives.ARCHIVES, "pathmnist", replace(archive, md5=md5))
+    sizes = (int((original == 7).sum()), int((original != 7).sum()))
+    setting = replace(SETTINGS["pathmnist-2"], sizes=sizes)
+    monkeypatch.setitem(settings.SETTINGS, "pathmnist-2", setting)
+    pools.labelled_pool.cache_clear()
+    network = Head("resnet18", epochs=1, rate=1e-4)
+    found = cell("galaxy", setting="pathmnist-2", head=network)
+    run_cell(found, 2, tmp_path / "r.sqlite")
+    assert Results(tmp_path / "r.sqlite").progress()[found.key].n_labels == 40
 
 
 def test_a_pool_that_ends_ends_the_cell_and_it_counts_as_done(data, tmp_path):

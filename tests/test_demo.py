@@ -1,6 +1,6 @@
 import numpy as np
 
-from galaxy_al.experiments.demo import STRATEGIES_SHOWN, DemoRun, digits_pool, summary
+from galaxy_al.experiments.demo import STRATEGIES_SHOWN, DemoRun, demo_curves, digits_pool
 from galaxy_al.learner import Seconds
 from galaxy_al.simulation import Round
 
@@ -17,13 +17,14 @@ def step(n_labels, accuracy):
     return Round(n_labels, accuracy, 0.0, 0.0, 0, (), {}, Seconds(0, 0, 0))
 
 
-def test_the_summary_is_the_mean_and_its_standard_error():
+def test_the_curves_are_means_and_their_standard_errors():
     runs = [
         DemoRun(name, seed, [step(20, value), step(40, 0.5)])
         for name in STRATEGIES_SHOWN
         for seed, value in enumerate([0.2, 0.4, 0.9])
     ]
-    mean, error = summary(runs, "balanced_accuracy")["galaxy"]
-    np.testing.assert_allclose(mean, [0.5, 0.5])
+    curve = demo_curves(runs, "balanced_accuracy")["galaxy"]
+    assert curve.n_labels.tolist() == [20, 40]
+    np.testing.assert_allclose(curve.mean(), [0.5, 0.5])
     # The variance of 0.2, 0.4, 0.9 with n - 1 is 0.13; the error is the root of a third of it.
-    np.testing.assert_allclose(error, [np.sqrt(0.13 / 3), 0])
+    np.testing.assert_allclose(curve.error(), [np.sqrt(0.13 / 3), 0], atol=1e-12)

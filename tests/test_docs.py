@@ -73,6 +73,8 @@ def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_
         "docs/methods.md",
         "docs/data.md",
         "docs/training.md",
+        "docs/experiments.md",
+        "docs/results.md",
     ],
 )
 def test_linked_files_exist(name):

@@ -177,7 +177,7 @@ def report(results: Path, output: Path | None, **options: Any) -> None:
     Example:
       galaxy-al bench report figure4 --output figure4.html
     """
-    from galaxy_al.experiments.report import html_report, markdown_report
+    from galaxy_al.experiments.pages import html_report, markdown_report
     from galaxy_al.files import writing
 
     suite, found = _found(options, results)

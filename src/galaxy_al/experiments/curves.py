@@ -47,6 +47,10 @@ class Curve:
         where = np.flatnonzero(self.n_labels == n_labels)
         return None if not len(where) else (self.mean()[where[0]], self.error()[where[0]])
 
+    def last(self) -> tuple[float, float]:
+        """Mean and standard error at the end."""
+        return float(self.mean()[-1]), float(self.error()[-1])
+
     def area(self) -> tuple[float, float]:
         """The area under the curve over that of 1 everywhere, and its standard error."""
         if len(self.n_labels) == 1:

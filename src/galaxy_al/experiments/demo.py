@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.experiments.curves import Curve
 from galaxy_al.simulation import Round, simulate
 
 STRATEGIES_SHOWN = ("galaxy", "most-likely-positive", "confidence", "random")
@@ -79,21 +79,16 @@ def run_demo(pool: DemoPool, strategies: Sequence[str] = STRATEGIES_SHOWN) -> It
             yield cell.result()
 
 
-def summary(
+def demo_curves(
     runs: list[DemoRun], measure: str, strategies: Sequence[str] = STRATEGIES_SHOWN
-) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
-    """By strategy, the mean of a measure after each round and its standard error."""
+) -> dict[str, Curve]:
+    """By strategy, a measure after each round."""
     curves = {}
     for strategy in strategies:
-        values = np.array(
-            [
-                [getattr(step, measure) for step in run.history]
-                for run in runs
-                if run.strategy == strategy
-            ]
-        )
-        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        curves[strategy] = (values.mean(axis=0), error)
+        histories = [run.history for run in runs if run.strategy == strategy]
+        values = [[getattr(step, measure) for step in history] for history in histories]
+        n_labels = [step.n_labels for step in histories[0]]
+        curves[strategy] = Curve(np.array(n_labels), np.array(values, dtype=np.float64))
     return curves
 
 

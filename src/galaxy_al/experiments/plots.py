@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
 
 from galaxy_al.experiments.curves import WINDOW, Curve
 from galaxy_al.files import writing
@@ -24,26 +22,18 @@ MEASURE_TITLES = {
     "rare_share": "share of the labels that are rare",
 }
 
-Curves = dict[str, tuple[NDArray[Any], NDArray[Any]]]
 
-
-def save_curves(path: Path, labels_used: ArrayLike, panels: dict[str, Curves], title: str) -> None:
-    """Draw one panel for each measure: its mean over the labels, a band of one standard error.
-
-    Parameters
-    ----------
-    panels
-        By the measure's name, by strategy: mean and standard error after each round.
-    """
+def demo_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
+    """One panel for each measure: by strategy, its mean and a band of one standard error."""
     figure = Figure(figsize=(5 * len(panels), 4.2), layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (measure, curves) in zip(all_axes, panels.items()):
-        for number, (strategy, (mean, error)) in enumerate(curves.items()):
-            _line(axes, labels_used, mean, error, strategy, number)
+        for number, (label, curve) in enumerate(curves.items()):
+            _line(axes, curve, label, number)
         _finish(axes, measure)
     all_axes[0].legend(frameon=False, fontsize=9)
     _title(figure, title)
-    figure.savefig(path, dpi=150)
+    return figure
 
 
 def setting_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
@@ -53,8 +43,7 @@ def setting_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
     for row, (measure, curves) in zip(rows, panels.items()):
         for axes, window in zip(row, (WINDOW, 1)):
             for number, (label, curve) in enumerate(curves.items()):
-                mean, error = curve.mean(window), curve.error(window)
-                _line(axes, curve.n_labels, mean, error, label, number)
+                _line(axes, curve, label, number, window)
             how = f"moving average of {WINDOW}" if window > 1 else "raw"
             _finish(axes, f"{MEASURE_TITLES[measure]}, {how}")
         _legend_by_height(row[1], {label: curve.mean()[-1] for label, curve in curves.items()})
@@ -106,9 +95,8 @@ def save_figure(figure: Figure, path: Path, formats: Iterable[str]) -> list[Path
     return written
 
 
-def _line(
-    axes: Axes, x: ArrayLike, mean: NDArray[Any], error: NDArray[Any], label: str, number: int
-) -> None:
+def _line(axes: Axes, curve: Curve, label: str, number: int, window: int = 1) -> None:
+    x, mean, error = curve.n_labels, curve.mean(window), curve.error(window)
     color = COLORS[number % len(COLORS)]
     dashes = "-" if number < len(COLORS) else "--"
     width = 2.6 if number == 0 else 1.6

@@ -1,4 +1,4 @@
-"""What a suite's results say: tables, and a page of them with the figures."""
+"""What a suite's results say, in tables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
-from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,11 @@ from galaxy_al.experiments.suites import Suite
 CHECKPOINTS = (500, 1000, 2500, 5000)
 # The accuracies that the paper names, by setting.
 NAMED_BY_THE_PAPER = {"svhn-2": 0.92, "cifar100-3": 0.66}
+_AREA_MEASURES = {
+    "balanced_accuracy": "balanced accuracy",
+    "average_precision": "average precision",
+    "f1": "F1",
+}
 _PARTS = ("selection", "training", "scoring", "judging")
 
 
@@ -58,6 +61,12 @@ class SettingResults:
     def accuracy(self) -> dict[str, Curve]:
         """Balanced accuracy, by label."""
         return self.curves["balanced_accuracy"]
+
+    def whole_curves(self, measure: str) -> dict[str, Curve]:
+        """Those as long as the longest: areas of others cannot be compared."""
+        curves = self.curves[measure]
+        most = max(curve.n_labels[-1] for curve in curves.values())
+        return {label: curve for label, curve in curves.items() if curve.n_labels[-1] == most}
 
 
 def read_results(suite: Suite, results: Results) -> list[SettingResults]:
@@ -114,6 +123,34 @@ def tables_of(found: SettingResults) -> list[Table]:
     ]
 
 
+def overview(all_found: list[SettingResults]) -> list[Table]:
+    """All settings side by side: areas under the curves, and rare examples found in the end."""
+    about = "Mean ± standard error; the highest is marked. Shorter runs are left out."
+    areas = [
+        _side_by_side(all_found, f"Area under the curve of {name}", about, measure, 3)
+        for measure, name in _AREA_MEASURES.items()
+    ]
+    return [*areas, _side_by_side(all_found, "Rare examples found", about, "rare_found", 0)]
+
+
+def _side_by_side(
+    all_found: list[SettingResults], title: str, about: str, measure: str, digits: int
+) -> Table:
+    labels = list(dict.fromkeys(label for found in all_found for label in found.accuracy))
+    columns = []
+    for found in all_found:
+        whole = found.whole_curves(measure)
+        figures = {
+            label: curve.last() if measure == "rare_found" else curve.area()
+            for label, curve in whole.items()
+        }
+        best = max(figures, key=lambda label: figures[label][0])
+        shown = {label: _figure(value, digits) for label, value in figures.items()}
+        columns.append({**shown, best: f"**{shown[best]}**"})
+    rows = [[label, *(column.get(label, "") for column in columns)] for label in labels]
+    return Table(title, about, ["strategy", *(found.name for found in all_found)], rows)
+
+
 def _checkpoint_tables(found: SettingResults) -> Iterator[Table]:
     titles = {
         "balanced_accuracy": "Balanced accuracy",
@@ -168,13 +205,12 @@ def _saving(level: str, needed: dict[str, int | None]) -> str:
 
 
 def _areas(found: SettingResults) -> Table:
-    measures = {"balanced_accuracy": "balanced accuracy", "average_precision": "average precision"}
     rows = [
-        [label, *(_figure(found.curves[measure][label].area(), 4) for measure in measures)]
-        for label, _ in _best_first(found.accuracy)
+        [label, *(_figure(found.curves[measure][label].area(), 4) for measure in _AREA_MEASURES)]
+        for label, _ in _best_first(found.whole_curves("balanced_accuracy"))
     ]
-    about = "Area under the curve over labels, as a share; mean ± standard error."
-    return Table("Area under the curve", about, ["strategy", *measures.values()], rows)
+    about = "Over labels, as a share; mean ± standard error. Shorter runs are left out."
+    return Table("Area under the curve", about, ["strategy", *_AREA_MEASURES.values()], rows)
 
 
 def _times(found: SettingResults) -> Table:
@@ -218,85 +254,3 @@ def _reached_first(counts: list[int | None]) -> list[float]:
 
 def _figure(value: tuple[float, float] | None, digits: int) -> str:
     return "" if value is None else f"{value[0]:.{digits}f} ± {value[1]:.{digits}f}"
-
-
-def markdown_table(table: Table) -> str:
-    """A table in Markdown."""
-    lines = [table.header, ["---"] * len(table.header), *table.rows]
-    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"**{table.title}.** {table.about}\n\n{body}\n"
-
-
-def markdown_report(suite: Suite, all_found: list[SettingResults]) -> str:
-    """All tables in Markdown."""
-    parts = []
-    for found in all_found:
-        parts.append(f"## {found.name}\n")
-        parts.extend(map(markdown_table, tables_of(found)))
-    return "\n".join(parts)
-
-
-def html_report(suite: Suite, all_found: list[SettingResults]) -> str:
-    """One page with everything in it: figures, tables, what was run with what."""
-    parts = [_about(suite, "; ".join(sorted({found.versions for found in all_found})))]
-    for found in all_found:
-        parts.append(f"<h2>{escape(found.name)}</h2>")
-        parts.append(
-            f"<p>{found.n_examples:,} examples, {found.n_rare:,} of rare classes "
-            f"({found.n_rare / found.n_examples:.1%}).</p>"
-        )
-        parts.append(f"<figure>{_svg(suite, found)}</figure>")
-        parts.extend(map(_html_table, tables_of(found)))
-    return _PAGE.format(title=escape(suite.title), body="\n".join(parts))
-
-
-def _about(suite: Suite, versions: str) -> str:
-    return (
-        f"<h1>{escape(suite.title)}</h1><p>{escape(suite.figure)}, {suite.size}: batches of "
-        f"{suite.batch_size}, {suite.rounds} rounds, {len(suite.seeds)} random starts, head "
-        f"{escape(suite.head.network)}. Curves are means over the starts, bands one standard "
-        f"error.</p><p class=small>{escape(versions)}</p>"
-    )
-
-
-def _svg(suite: Suite, found: SettingResults) -> str:
-    from galaxy_al.experiments.plots import setting_figure
-
-    panels = {measure: found.curves[measure] for measure in suite.measures}
-    out = StringIO()
-    setting_figure(found.name, panels).savefig(out, format="svg")
-    return out.getvalue()[out.getvalue().index("<svg") :]
-
-
-def _html_table(table: Table) -> str:
-    head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.header)
-    rows = "".join(
-        f"<tr><th scope=row>{escape(first)}</th>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in table.rows
-    )
-    return (
-        f"<h3>{escape(table.title)}</h3><p>{escape(table.about)}</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    )
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width">
-<style>
-:root {{ color-scheme: light; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }}
-h1 {{ font-size: 1.7rem; }} h2 {{ margin-top: 3rem; border-bottom: 2px solid #d55e00; }}
-figure {{ margin: 1rem 0; overflow-x: auto; }} svg {{ max-width: 100%; height: auto; }}
-table {{ border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd; }}
-th:first-child {{ text-align: left; font-weight: 500; }}
-thead th {{ border-bottom: 2px solid #888; }}
-.small {{ color: #666; font-size: .85rem; }}
-</style></head><body>
-{body}
-</body></html>
-"""

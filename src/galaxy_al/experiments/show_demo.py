@@ -16,15 +16,15 @@ from galaxy_al.experiments.demo import (
     STRATEGIES_SHOWN,
     DemoPool,
     DemoRun,
+    demo_curves,
     digits_pool,
     run_demo,
-    summary,
 )
 
 
 def show_demo(output: Path) -> None:
     """Run the demo and tell about it."""
-    from galaxy_al.experiments.plots import save_curves
+    from galaxy_al.experiments.plots import demo_figure, save_figure
 
     console = Console()
     pool = digits_pool()
@@ -37,13 +37,12 @@ def show_demo(output: Path) -> None:
     n_runs = len(SEEDS) * len(STRATEGIES_SHOWN)
     runs = list(track(run_demo(pool), "Labelling", total=n_runs, console=console))
     console.print(_table(pool, runs))
-    labels_used = [step.n_labels for step in runs[0].history]
     panels = {
-        "balanced accuracy": summary(runs, "balanced_accuracy"),
-        f"rare examples found, of {pool.n_rare}": summary(runs, "rare_found"),
+        "balanced accuracy": demo_curves(runs, "balanced_accuracy"),
+        f"rare examples found, of {pool.n_rare}": demo_curves(runs, "rare_found"),
     }
     title = f"Rare digits: mean and standard error of {len(SEEDS)} runs"
-    save_curves(output, labels_used, panels, title)
+    save_figure(demo_figure(title, panels), output, [output.suffix[1:] or "png"])
     console.print(
         f"\nThe picture is in [bold]{output}[/bold].\n"
         "Next: run it on your own data in ten lines of Python (see the README), or see what else "
@@ -55,12 +54,14 @@ def _table(pool: DemoPool, runs: list[DemoRun]) -> Table:
     table = Table("strategy", title="After the last batch, mean ± standard error")
     for column in ("labels used", f"rare found, of {pool.n_rare}", "balanced accuracy"):
         table.add_column(column, justify="right")
-    found, accuracy = summary(runs, "rare_found"), summary(runs, "balanced_accuracy")
     for strategy in STRATEGIES_SHOWN:
+        found, accuracy = (
+            demo_curves(runs, measure)[strategy] for measure in ("rare_found", "balanced_accuracy")
+        )
         table.add_row(
             strategy,
-            str(runs[0].history[-1].n_labels),
-            f"{found[strategy][0][-1]:.1f} ± {found[strategy][1][-1]:.1f}",
-            f"{accuracy[strategy][0][-1]:.3f} ± {accuracy[strategy][1][-1]:.3f}",
+            str(found.n_labels[-1]),
+            f"{found.mean()[-1]:.1f} ± {found.error()[-1]:.1f}",
+            f"{accuracy.mean()[-1]:.3f} ± {accuracy.error()[-1]:.3f}",
         )
     return table
