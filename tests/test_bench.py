@@ -148,13 +148,13 @@ def test_the_papers_network_runs_on_a_settings_images(tmp_path, monkeypatch):
     network = Head("resnet18", epochs=1, rate=1e-4)
     found = cell("galaxy", setting="pathmnist-2", head=network)
     run_cell(found, 2, tmp_path / "r.sqlite")
-    assert Results(tmp_path / "r.sqlite").progress()[found.key].n_labels == 40
+    assert Results(tmp_path / "r.sqlite").progress(99)[found.key].n_labels == 40
 
 
 def test_a_pool_that_ends_ends_the_cell_and_it_counts_as_done(data, tmp_path):
     path = tmp_path / "r.sqlite"
     run_cell(cell("random"), 50, path)
-    found = Results(path).progress()[cell("random").key]
+    found = Results(path).progress(99)[cell("random").key]
     assert (found.n_labels, found.rounds, found.is_done(50)) == (400, 20, True)
 
 
@@ -162,7 +162,7 @@ def test_results_on_other_data_are_not_mixed(data, tmp_path, monkeypatch):
     run_cell(cell(), 1, tmp_path / "r.sqlite")
     np.savez(tmp_path / "cifar10-embeddings.npz", embeddings=data[0][:300], labels=data[1][:300])
     pools.labelled_pool.cache_clear()
-    with pytest.raises(GalaxyError, match=r"r.sqlite has results on other data"):
+    with pytest.raises(GalaxyError, match=r"r.sqlite has results of galaxy on other data"):
         run_cell(cell(), 2, tmp_path / "r.sqlite")
 
 
@@ -259,12 +259,120 @@ def test_without_results_or_with_two_sources_it_says_so(data, tmp_path):
         (("run",), "Name a suite, or your own data by --pool"),
         (("run", suite, "--pool", "x.csv"), "one of the two"),
         (("run", suite, "--log", "paper:x"), "Unknown logger 'paper:x'"),
+        (("run", suite, "--rounds", "2"), "--rounds is for --pool; a suite says it itself"),
+        (("run", "--pool", "x.npz", "--size", "paper"), "--size is for suites"),
     ]:
         with pytest.raises((GalaxyError, ValueError), match=message):
             bench(tmp_path, *arguments)
     run_cell(cell("entropy"), 1, tmp_path / "r.sqlite")
     with pytest.raises(GalaxyError, match=r"has no results of small \(frozen\)"):
         bench(tmp_path, "report", suite)
+
+
+def test_with_any_number_of_jobs_the_numbers_are_the_same(tmp_path):
+    rng = np.random.default_rng(0)  # large enough for libraries to use their threads
+    labels = rng.choice(10, 20_000).astype(np.uint8)
+    embeddings = (rng.normal(size=(20_000, 64)) + np.eye(10, 64)[labels]).astype(np.float16)
+    np.savez(tmp_path / "cifar10-embeddings.npz", embeddings=embeddings, labels=labels)
+    (tmp_path / "one.toml").write_text(SUITE.replace("rounds = 6", "rounds = 3"))
+    environment = {**os.environ, "GALAXY_AL_DATA": str(tmp_path)}
+    found = []
+    for jobs, threads in ((1, "2"), (2, "1")):
+        path = tmp_path / f"{jobs}.sqlite"
+        command = [*COMMAND, tmp_path / "one.toml", "--results", path, "--jobs", str(jobs)]
+        environment["OMP_NUM_THREADS"] = threads
+        subprocess.run(command, check=True, capture_output=True, env=environment)
+        found.append(rounds_of(path))
+    assert found[0] == found[1]
+
+
+def test_a_shorter_suite_is_not_told_by_the_rounds_of_a_longer_one(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for rounds in (3, 6):
+        text = SUITE.replace("rounds = 6", f"rounds = {rounds}")
+        (tmp_path / f"s{rounds}.toml").write_text(text)
+    bench(tmp_path, "run", "s3.toml")
+    bench(tmp_path, "report", "s3.toml", "--output", "before.md")
+    before = bench(tmp_path, "status", "s3.toml").output
+    bench(tmp_path, "run", "s6.toml")
+    bench(tmp_path, "report", "s3.toml", "--output", "after.md")
+    assert bench(tmp_path, "status", "s3.toml").output == before
+
+    def but_times(name):
+        parts = (tmp_path / name).read_text().split("**Time of a batch")
+        return [parts[0], *(part.partition("## ")[2] for part in parts[1:])]
+
+    assert but_times("after.md") == but_times("before.md")
+
+
+def test_changed_labels_of_ones_own_pool_are_noticed_and_bad_rows_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.npz"
+    table = np.random.default_rng(0).normal(size=(60, 3))
+    labels = np.repeat([0, 1], [10, 50])
+    own = ("--pool", "mine.npz", "--batch-size", "20", "--rounds", "1")
+    np.savez(path, embeddings=table, labels=labels)
+    pools.labelled_pool.cache_clear()
+    bench(tmp_path, "run", *own)
+    np.savez(path, embeddings=table, labels=np.roll(labels, 1))
+    pools.labelled_pool.cache_clear()
+    with pytest.raises(GalaxyError, match=r"on other data than there is now. Name another"):
+        bench(tmp_path, "run", *own)
+    table[7] = np.nan
+    np.savez(path, embeddings=table, labels=labels)
+    pools.labelled_pool.cache_clear()
+    (tmp_path / "r.sqlite").unlink()
+    done = bench(tmp_path, "run", *own)
+    assert "cannot be read or are not finite: 1" in done.output
+
+
+def test_results_are_read_without_being_written(data, tmp_path):
+    with sqlite3.connect(tmp_path / "r.sqlite") as db:
+        db.execute("create table mine (a)")
+    with pytest.raises(GalaxyError, match=r"r.sqlite: it holds no results, or old ones"):
+        bench(tmp_path, "status", tmp_path / "small.toml")
+    with sqlite3.connect(tmp_path / "r.sqlite") as db:
+        assert db.execute("select name from sqlite_master").fetchall() == [("mine",)]
+
+
+def test_a_process_that_is_killed_is_told_and_the_rest_is_kept(data, tmp_path):
+    text = SUITE.replace("rounds = 6", "rounds = 19")
+    (tmp_path / "long.toml").write_text(text)
+    path = tmp_path / "r.sqlite"
+    process = subprocess.Popen(
+        [*COMMAND, tmp_path / "long.toml", "--results", path, "--jobs", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (path.exists() and n_rounds(path) > 3):
+        time.sleep(0.02)
+    found = subprocess.run(
+        ["ps", "-ewwo", "pid,ppid,args"], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(None, 2) for line in found.stdout.splitlines()[1:]]
+    workers = [
+        int(pid)
+        for pid, parent, what in rows
+        if parent == str(process.pid) and "spawn_main" in what
+    ]
+    os.kill(workers[0], signal.SIGKILL)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "A process was killed, perhaps for want of memory" in told
+    assert told.count("\n") == 1
+    assert n_rounds(path) > 3
+
+
+def test_a_second_bench_on_the_same_results_is_refused(data, tmp_path):
+    from galaxy_al.files import locked
+
+    with (
+        locked(tmp_path / "r.sqlite.lock"),
+        pytest.raises(GalaxyError, match=r"Another process is at work: it holds .*r.sqlite.lock"),
+    ):
+        bench(tmp_path, "run", tmp_path / "small.toml")
 
 
 def test_a_run_that_fails_does_not_stop_the_others(data, tmp_path):

@@ -91,6 +91,14 @@ def test_a_run_has_one_key_whatever_it_is_called_and_another_for_anything_that_m
         ("seeds = [0, 1]", "seeds = []", r"seeds must be a list of one or more"),
         ("seeds = [0, 1]", "seed = [0, 1]", r"unknown key seed. Keys are: batch_size, figure"),
         ("seeds = [0, 1]", "", r"lacks the key seeds"),
+        ("seeds = [0, 1]", "seeds = [0, 0]", r"seeds must be different numbers, 0 or more"),
+        ("seeds = [0, 1]", "seeds = [-1]", r"seeds must be different numbers, 0 or more"),
+        ('["cifar10-2"]', '["cifar10-2", "cifar10-2"]', r"two of its runs are the same"),
+        (', across = "rotate"', "", r"two of its runs are the same"),
+        ('"rotating"', '"_rotating"', r"strategies\[1\] must name a strategy, and a label if any"),
+        ("weight_decay = 0.01", "hidden = 3", r"head.hidden is for mlp, not for linear"),
+        ("weight_decay = 0.01", "weight_decay = inf", r"head.weight_decay must be a number"),
+        ("weight_decay = 0.01", 'weights = "a"', r"head.weights is for resnet18, not for linear"),
         ("cifar10-2", "cifar-10", r"settings: unknown 'cifar-10'. Choose from: cifar10-2"),
         ('["galaxy", {', '["galxy", {', r"strategies\[0\]: Unknown strategy 'galxy'"),
         ("across", "acros", r"strategies\[1\]: Strategy 'galaxy' has no option 'acros'"),
@@ -102,6 +110,7 @@ def test_a_run_has_one_key_whatever_it_is_called_and_another_for_anything_that_m
         ("weight_decay = 0.01", "decay = 0.01", r"unknown key head.decay"),
         ("weight_decay = 0.01", 'weight_decay = "a"', r"head.weight_decay must be a number"),
         ("weight_decay = 0.01", "epochs = -1", r"head.epochs must be a whole number"),
+        ("weight_decay = 0.01", "epochs = 1", r"head.epochs is for mlp and resnet18"),
         ("[frozen]", "[frosen]", r"has no table \[frozen\]"),
         ('title = "A suite"', "title = 3", r"title must be a text, got 3"),
         ("rounds = 3", "rounds = ", r"Cannot read .*a.toml"),
@@ -119,3 +128,5 @@ def test_a_suite_that_is_not_there_is_told_with_those_that_are(monkeypatch):
     assert load_suite("intro", "frozen").name == "intro"
     with pytest.raises(GalaxyError, match=r"no suite suites/figure9.toml.* there are: .*figure4"):
         load_suite("figure9", "frozen")
+    monkeypatch.chdir(SUITES)
+    assert load_suite("intro", "frozen").name == "intro"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from galaxy_al.experiments.suites import Size, Suite
 
 _RESULTS = Path("galaxy-bench.sqlite")
+_OF_A_POOL = ("labels", "kind", "column", "batch_size", "rounds")
 _POSITIVE = click.IntRange(min=1)
 
 
@@ -41,16 +42,14 @@ def _suite_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--size",
             type=click.Choice(["paper", "frozen"]),
-            default="frozen",
-            show_default=True,
-            help="The paper's ResNet-18, which needs a GPU, or a head on frozen embeddings.",
+            help="The paper's ResNet-18, which needs a GPU, or by default a head on embeddings.",
         ),
         click.option("--pool", type=click.Path(path_type=Path), help="Your own data, no suite."),
         click.option("--labels", help="The pool's column of labels."),
         click.option("--kind", type=click.Choice(["images", "texts", "embeddings"])),
         click.option("--column", help="The pool's column of texts, image files or vectors."),
-        click.option("--batch-size", type=_POSITIVE, default=100, help="On a pool: 100."),
-        click.option("--rounds", type=_POSITIVE, default=20, help="On a pool: 20."),
+        click.option("--batch-size", type=_POSITIVE, help="Of a pool, by default 100."),
+        click.option("--rounds", type=_POSITIVE, help="Of a pool, by default 20."),
         click.argument("suite", required=False),
     ):
         command = decorate(command)
@@ -62,13 +61,21 @@ def _suite(options: dict[str, Any]) -> Suite:
     from galaxy_al.experiments.suites import load_suite, pool_suite
 
     name, path = options["suite"], options["pool"]
-    size: Size = options["size"]
+    size: Size | None = options["size"]
     if (name is None) == (path is None):
         raise GalaxyError("Name a suite, or your own data by --pool; one of the two.")
     if path is None:
-        return load_suite(name, size)
+        _refuse(options, _OF_A_POOL, "is for --pool; a suite says it itself.")
+        return load_suite(name, size or "frozen")
+    _refuse(options, ("size",), "is for suites, not for --pool.")
     pool = own_pool(path, *(options[option] for option in ("labels", "kind", "column")))
-    return pool_suite(pool, path.stem, options["batch_size"], options["rounds"])
+    return pool_suite(pool, path.stem, options["batch_size"] or 100, options["rounds"] or 20)
+
+
+def _refuse(options: dict[str, Any], names: Iterable[str], why: str) -> None:
+    for name in names:
+        if options[name] is not None:
+            raise GalaxyError(f"--{name.replace('_', '-')} {why}")
 
 
 @bench.command()
@@ -89,7 +96,7 @@ def run(results: Path, jobs: int | None, log: tuple[str, ...], **options: Any) -
     from galaxy_al.experiments.show_bench import show_run
 
     show_run(_suite(options), results, jobs, [make_logger(spec) for spec in log])
-    click.echo(f"The results are in {results}. See them with: galaxy-al bench report")
+    click.echo(f"The results are in {results}. bench report, with the same options, shows them.")
 
 
 @bench.command()

@@ -10,6 +10,11 @@ from uuid import uuid4
 
 from galaxy_al.errors import GalaxyError
 
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
+
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
@@ -34,6 +39,24 @@ def writing(path: Path) -> Iterator[Path]:
         raise GalaxyError(f"Cannot write {path}: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold a lock that no other process can have at the same time; on Windows there is none.
+
+    Parameters
+    ----------
+    wait
+        Until it is free; otherwise a lock that is taken is an error.
+    """
+    with path.open("w") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise GalaxyError(f"Another process is at work: it holds {path}.") from error
+        yield
 
 
 def file_state(path: Path) -> str:

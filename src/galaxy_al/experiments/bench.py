@@ -7,15 +7,17 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.experiments.cells import run_cell
-from galaxy_al.experiments.pools import labelled_pool
+from galaxy_al.experiments.pools import is_own_pool, labelled_pool, setting_title
 from galaxy_al.experiments.results import Progress, Results
 from galaxy_al.experiments.suites import Cell, Suite
+from galaxy_al.files import locked
 from galaxy_al.threads import n_threads
 
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -58,7 +60,7 @@ class Standing:
 
 def standing(suite: Suite, results: Results, running: list[Cell] | None = None) -> Standing:
     """How far a suite is by its results."""
-    return Standing(suite.cells(), suite.rounds, results.progress(), running or [])
+    return Standing(suite.cells(), suite.rounds, results.progress(suite.rounds), running or [])
 
 
 def run_suite(
@@ -66,9 +68,9 @@ def run_suite(
 ) -> Iterator[Standing]:
     """Run what is missing of a suite, and tell how far it is every so many seconds.
 
-    Cells run in processes of their own, which share the cores: each has as many threads as leave
-    one core for each. A cell that fails does not stop the others; the first failure is raised
-    at the end.
+    Cells run in processes of their own with one thread each: with more, sums would come out
+    otherwise by a last digit, and a run that goes on would not be the one it was. A cell that
+    fails does not stop the others; the first failure is raised at the end.
 
     Parameters
     ----------
@@ -76,15 +78,19 @@ def run_suite(
         How many cells at once; by default one for each core.
     """
     results = Results(path)
+    with locked(path.with_name(path.name + ".lock"), wait=False):
+        yield from _run_unfinished(suite, results, jobs or n_threads(), every)
+    results.close()
+
+
+def _run_unfinished(suite: Suite, results: Results, jobs: int, every: float) -> Iterator[Standing]:
     todo = _unfinished(suite, results)
-    for setting, takes_images in {(c.setting, c.head.network == "resnet18") for c in todo}:
-        labelled_pool(setting, takes_images)  # fetched and embedded once, not by every process
-    jobs = min(jobs or n_threads(), max(len(todo), 1))
-    with _threads_each(max(1, n_threads() // jobs)):
+    _check_data(suite, results, todo)
+    with _one_thread_each():
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, context, _end_with_parent) as processes:
+        with ProcessPoolExecutor(min(jobs, len(todo) or 1), context, _end_with_parent) as processes:
             futures: dict[Future[None], Cell] = {
-                processes.submit(run_cell, cell, suite.rounds, path): cell for cell in todo
+                processes.submit(run_cell, cell, suite.rounds, results.path): cell for cell in todo
             }
             try:
                 yield from _watch(suite, results, futures, every)
@@ -93,12 +99,22 @@ def run_suite(
                 for process in multiprocessing.active_children():
                     process.terminate()
                 raise
-    results.close()
     _raise_first_failure(futures)
 
 
+def _check_data(suite: Suite, results: Results, todo: list[Cell]) -> None:
+    """Fetch and embed what is needed, once for all processes; refuse other data than before."""
+    needed = {cell.setting for cell in todo} | set(filter(is_own_pool, suite.settings))
+    for setting in suite.settings:
+        if setting in needed:
+            data = labelled_pool(setting, suite.head.network == "resnet18")
+            for cell in suite.cells():
+                if cell.setting == setting:
+                    results.check_data(cell, data.source)
+
+
 def _unfinished(suite: Suite, results: Results) -> list[Cell]:
-    progress = results.progress()
+    progress = results.progress(suite.rounds)
     return [
         cell
         for cell in suite.cells()
@@ -120,7 +136,12 @@ def _raise_first_failure(futures: dict[Future[None], Cell]) -> None:
     failures = [(cell, error) for future, cell in futures.items() if (error := future.exception())]
     if failures:
         cell, error = failures[0]
-        name = f"{cell.contender.label} on {cell.setting} with seed {cell.seed}"
+        if isinstance(error, BrokenProcessPool):
+            raise GalaxyError(
+                "A process was killed, perhaps for want of memory. What was done is kept: run it "
+                "again to go on, with fewer jobs if need be."
+            ) from error
+        name = f"{cell.contender.label} on {setting_title(cell.setting)} with seed {cell.seed}"
         raise GalaxyError(
             f"{len(failures)} of {len(futures)} runs failed. The first, {name}: {error}"
         ) from error
@@ -139,10 +160,10 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _threads_each(count: int) -> Iterator[None]:
-    """Processes started within use so many threads each."""
+def _one_thread_each() -> Iterator[None]:
+    """Processes started within use one thread."""
     before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
-    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, str(count)))
+    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
     try:
         yield
     finally:

@@ -35,10 +35,10 @@ class Curve:
         return mean
 
     def error(self, window: int = 1) -> Values:
-        """The standard error of that; 0 for a single run."""
+        """The standard error of that; not a number for a single run."""
         count = len(self.runs)
         if count < 2:
-            return np.zeros(self.runs.shape[1])
+            return np.full(self.runs.shape[1], np.nan)
         spread: Values = moving_average(self.runs, window).std(axis=0, ddof=1)
         return spread / float(np.sqrt(count))
 
@@ -57,7 +57,7 @@ class Curve:
             return float(self.mean()[0]), float(self.error()[0])
         width = self.n_labels[-1] - self.n_labels[0]
         areas = trapezoid(self.runs, self.n_labels, axis=1) / width
-        error = areas.std(ddof=1) / np.sqrt(len(areas)) if len(areas) > 1 else 0.0
+        error = areas.std(ddof=1) / np.sqrt(len(areas)) if len(areas) > 1 else np.nan
         return float(areas.mean()), float(error)
 
     def labels_to_reach(self, level: float, window: int = WINDOW) -> int | None:
@@ -67,19 +67,25 @@ class Curve:
 
 
 def moving_average(runs: Values, window: int) -> Values:
-    """The mean of so many rounds around each, and of fewer at both ends."""
+    """The mean of a window around each round, narrower towards both ends.
+
+    A straight line stays one. The two rounds at the ends of a window count half, so that it can
+    be even and lie around its round; a window of 1 changes nothing.
+    """
     size = runs.shape[1]
+    place = np.arange(size)
+    half = np.minimum(window // 2, np.minimum(place, size - 1 - place))
     total = np.cumsum(np.pad(runs, ((0, 0), (1, 0))), axis=1)
-    begin = np.maximum(np.arange(size) - window // 2, 0)
-    end = np.minimum(np.arange(size) + (window + 1) // 2, size)
-    averages: Values = (total[:, end] - total[:, begin]) / (end - begin)
+    begin, end = place - half, place + half
+    sums = total[:, end + 1] - total[:, begin] - (runs[:, begin] + runs[:, end]) / 2
+    averages: Values = np.where(half, sums / np.maximum(2 * half, 1), runs)
     return averages
 
 
 def curves_of(
-    table: dict[str, list[Any]], measure: str, keys: dict[str, list[str]]
+    table: dict[str, list[Any]], measure: str, keys: dict[str, list[str]], rounds: int
 ) -> dict[str, Curve]:
-    """By label, the curves of a measure; as far as all runs of a label have got.
+    """By label, the curves of a measure; of the runs that have got the furthest.
 
     Parameters
     ----------
@@ -87,6 +93,8 @@ def curves_of(
         Of `Results.table`.
     keys
         By label, the keys of its runs.
+    rounds
+        How many of them count.
     """
     runs: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
     share = measure == "rare_share"
@@ -94,13 +102,14 @@ def curves_of(
     for key, number, n_labels, value in zip(
         table["key"], table["round"], table["n_labels"], values_of
     ):
-        runs[key].append((number, n_labels, value / n_labels if share else value))
+        if number <= rounds:
+            runs[key].append((number, n_labels, value / n_labels if share else value))
     curves = {}
     for label, its_keys in keys.items():
-        rows = [sorted(runs[key]) for key in its_keys if runs[key]]
-        length = min(map(len, rows), default=0)
+        length = max(len(runs[key]) for key in its_keys)
         if length:
-            n_labels = np.array([n for _, n, _ in rows[0][:length]])
-            values = [[value for _, _, value in row[:length]] for row in rows]
+            rows = [sorted(runs[key]) for key in its_keys if len(runs[key]) == length]
+            n_labels = np.array([n for _, n, _ in rows[0]])
+            values = [[value for _, _, value in row] for row in rows]
             curves[label] = Curve(n_labels, np.array(values, dtype=np.float64))
     return curves

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from galaxy_al.errors import GalaxyError
+from galaxy_al.experiments.pools import setting_title
 from galaxy_al.experiments.suites import MEASURES, Cell
 
 
@@ -50,7 +51,7 @@ def new_rounds(
 
 
 def _name(cell: Cell) -> str:
-    return f"{cell.setting}/{cell.contender.label}/seed {cell.seed}"
+    return f"{setting_title(cell.setting)}/{cell.contender.label}/seed {cell.seed}"
 
 
 class _TensorBoard:

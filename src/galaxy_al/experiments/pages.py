@@ -20,7 +20,7 @@ def markdown_report(suite: Suite, all_found: list[SettingResults]) -> str:
     """All tables in Markdown."""
     parts = [markdown_table(table) for table in overview(all_found)]
     for found in all_found:
-        parts.append(f"## {found.name}\n")
+        parts.append(f"## {found.name}\n\n{_unfinished(found)}\n")
         parts.extend(map(markdown_table, tables_of(found)))
     return "\n".join(parts)
 
@@ -33,11 +33,18 @@ def html_report(suite: Suite, all_found: list[SettingResults]) -> str:
         parts.append(f"<h2>{escape(found.name)}</h2>")
         parts.append(
             f"<p>{found.n_examples:,} examples, {found.n_rare:,} of rare classes "
-            f"({found.n_rare / found.n_examples:.1%}).</p>"
+            f"({found.n_rare / found.n_examples:.1%}). {escape(_unfinished(found))}</p>"
         )
         parts.append(f"<figure>{_svg(suite, found)}</figure>")
         parts.extend(map(_html_table, tables_of(found)))
     return _PAGE.format(title=escape(suite.title), body="\n".join(parts))
+
+
+def _unfinished(found: SettingResults) -> str:
+    """What a reader must know of runs that are not all there."""
+    if not found.unfinished:
+        return ""
+    return f"Not all of it is run: {', '.join(found.unfinished)}."
 
 
 def _about(suite: Suite, versions: str) -> str:

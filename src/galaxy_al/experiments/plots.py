@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -88,7 +89,7 @@ def save_figure(figure: Figure, path: Path, formats: Iterable[str]) -> list[Path
     """Write a figure in several formats; the name gets each one's ending."""
     written = []
     for ending in formats:
-        target = path.with_suffix(f".{ending}")
+        target = path.with_name(f"{path.name}.{ending}")
         with writing(target) as part:
             figure.savefig(part, dpi=150)
         written.append(target)
@@ -101,7 +102,8 @@ def _line(axes: Axes, curve: Curve, label: str, number: int, window: int = 1) ->
     dashes = "-" if number < len(COLORS) else "--"
     width = 2.6 if number == 0 else 1.6
     axes.plot(x, mean, dashes, color=color, label=label, linewidth=width, zorder=3 - number / 99)
-    axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
+    if not np.isnan(error).any():
+        axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
 
 
 def _title(figure: Figure, title: str) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting
+from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting, not_finite
 from galaxy_al.errors import GalaxyError
-from galaxy_al.files import reading
+from galaxy_al.files import checksum, digest, reading
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,14 @@ class LabelledPool:
         Classes; the last one is the big one.
     source
         Says which data it is.
+    n_left_out
+        Labelled examples that cannot be read or are not finite.
     """
 
     items: Any
     truth: NDArray[np.int64]
     source: str
+    n_left_out: int = 0
 
     @property
     def n_rare(self) -> int:
@@ -48,7 +51,7 @@ def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
     For a head the images of a setting are embedded by the offline default, unless the folder
     that ``GALAXY_AL_DATA`` names has embeddings ready.
     """
-    if setting.startswith(_OWN):
+    if is_own_pool(setting):
         return _own_pool(setting)
     ready = _ready_file(SETTINGS[setting].archive)
     if not takes_images and ready is not None:
@@ -71,7 +74,7 @@ def own_pool(path: Path, labels: str | None, kind: str | None, column: str | Non
 
 def setting_title(setting: str) -> str:
     """What people call a setting."""
-    if not setting.startswith(_OWN):
+    if not is_own_pool(setting):
         return setting
     return Path(json.loads(setting.removeprefix(_OWN))["path"]).stem
 
@@ -84,10 +87,19 @@ def _own_pool(setting: str) -> LabelledPool:
     if len(set(pool.labels[known].tolist())) < 2:
         raise GalaxyError(f"{path} must have labels of two classes or more.")
     pool = pool.take(known)
-    if pool.kind == "embeddings":
-        table = np.asarray(pool.items, dtype=np.float32)
-        return LabelledPool(table, pool.labels, pool.content)
-    return LabelledPool(*_embedded(pool))
+    source = digest([pool.content, pool.labels.tobytes()])
+    if pool.kind != "embeddings":
+        items, truth, by = _embedded(pool)
+        return LabelledPool(items, truth, f"{source} {by}", len(pool) - len(truth))
+    bad = list(not_finite(pool))
+    good = pool.take(np.setdiff1d(np.arange(len(pool)), bad)) if bad else pool
+    table = np.asarray(good.items, dtype=np.float32)
+    return LabelledPool(table, good.labels, source, len(bad))
+
+
+def is_own_pool(setting: str) -> bool:
+    """Whether it is a user's pool and none of the paper's settings."""
+    return setting.startswith(_OWN)
 
 
 def _embedded(pool: Pool) -> tuple[NDArray[np.float32], NDArray[np.int64], str]:
@@ -111,4 +123,4 @@ def _from_ready(path: Path, n_classes: int) -> LabelledPool:
     with reading(path), np.load(path, allow_pickle=False) as content:
         embeddings = content["embeddings"].astype(np.float32)
         truth = np.minimum(content["labels"].astype(np.int64), n_classes - 1)
-    return LabelledPool(embeddings, truth, f"{path.name}, {path.stat().st_size} bytes")
+    return LabelledPool(embeddings, truth, f"{path.name} {checksum(path, 'sha256')}")

@@ -42,6 +42,8 @@ class SettingResults:
 
     Parameters
     ----------
+    n_starts, rounds
+        What the suite wants.
     versions
         Of the packages it was measured with.
     curves
@@ -53,6 +55,8 @@ class SettingResults:
     name: str
     n_examples: int
     n_rare: int
+    n_starts: int
+    rounds: int
     versions: str
     curves: dict[str, dict[str, Curve]]
     seconds: dict[str, dict[str, float]]
@@ -61,6 +65,16 @@ class SettingResults:
     def accuracy(self) -> dict[str, Curve]:
         """Balanced accuracy, by label."""
         return self.curves["balanced_accuracy"]
+
+    @property
+    def unfinished(self) -> list[str]:
+        """What is shorter than the suite, or rests on fewer random starts."""
+        found = []
+        for label, curve in self.accuracy.items():
+            count, length = curve.runs.shape
+            if count < self.n_starts or min(length, self.rounds) < self.rounds:
+                found.append(f"{label} ({count} of {self.n_starts} runs, {length} rounds)")
+        return found
 
     def whole_curves(self, measure: str) -> dict[str, Curve]:
         """Those as long as the longest: areas of others cannot be compared."""
@@ -83,13 +97,17 @@ def read_results(suite: Suite, results: Results) -> list[SettingResults]:
         if rows:
             measures = dict.fromkeys(("balanced_accuracy", "average_precision", "f1", "rare_found"))
             measures.update(dict.fromkeys(suite.measures))
-            curves = {measure: curves_of(table, measure, keys) for measure in measures}
+            curves = {
+                measure: curves_of(table, measure, keys, suite.rounds) for measure in measures
+            }
             first, versions = rows[0], json.loads(table["versions"][rows[0]])
             found.append(
                 SettingResults(
                     name=setting_title(setting),
                     n_examples=table["n_examples"][first],
                     n_rare=table["n_rare"][first],
+                    n_starts=len(suite.seeds),
+                    rounds=suite.rounds,
                     versions=", ".join(f"{name} {number}" for name, number in versions.items()),
                     curves=curves,
                     seconds=_seconds(table, keys),
@@ -199,9 +217,16 @@ def _saving(level: str, needed: dict[str, int | None]) -> str:
     reached = sorted((count, label) for label, count in needed.items() if count is not None)
     if len(reached) < 2:
         return f"{level[0].upper()}{level[1:]}: fewer than two strategies get there."
-    (first, winner), (second, runner_up) = reached[:2]
+    first, winner = reached[0]
+    others = [pair for pair in reached if _strategy(pair[1]) != _strategy(winner)]
+    second, runner_up = others[0] if others else reached[1]
     saved = 1 - first / second
     return f"{level[0].upper()}{level[1:]}: {winner} saves {saved:.0%} against {runner_up}."
+
+
+def _strategy(label: str) -> str:
+    """Of "galaxy, rotating", galaxy: variants of one strategy are not each other's rivals."""
+    return label.partition(",")[0]
 
 
 def _areas(found: SettingResults) -> Table:
@@ -222,7 +247,8 @@ def _times(found: SettingResults) -> Table:
         rows.append([label, *figures, f"{max(rest, 0):.4f}", f"{max(share, 0):.1%}"])
     about = (
         "Mean seconds of a batch. Judging is computing the metrics; the harness is all the rest, "
-        "and its share is of training and scoring. " + _overhead(found.seconds)
+        "and its share is of training and scoring. What a strategy prepares once (a graph, "
+        "clusters) is not in it. " + _overhead(found.seconds)
     )
     header = ["strategy", *_PARTS, "harness", "its share"]
     return Table("Time of a batch", about, header, rows)
@@ -253,4 +279,7 @@ def _reached_first(counts: list[int | None]) -> list[float]:
 
 
 def _figure(value: tuple[float, float] | None, digits: int) -> str:
-    return "" if value is None else f"{value[0]:.{digits}f} ± {value[1]:.{digits}f}"
+    if value is None:
+        return ""
+    mean, error = value
+    return f"{mean:.{digits}f}" + ("" if np.isnan(error) else f" ± {error:.{digits}f}")

@@ -59,32 +59,51 @@ class Results:
         if not self.path.parent.is_dir():
             raise GalaxyError(f"There is no folder {self.path.parent} for {self.path.name}.")
         with self._naming():
-            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-            self._db.execute("pragma journal_mode = wal")
-            self._db.execute("pragma synchronous = normal")
-            self._db.executescript(_SCHEMA)
+            self._db = self._opened(is_read_only=must_exist)
+
+    def _opened(self, is_read_only: bool) -> sqlite3.Connection:
+        if is_read_only:
+            place = f"{self.path.absolute().as_uri()}?mode=ro"
+            db = sqlite3.connect(place, uri=True, timeout=60, isolation_level=None)
+            db.execute("select indices, generator_state from rounds limit 1")
+            return db
+        db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = normal")
+        db.executescript(_SCHEMA)
+        return db
 
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
 
     def begin(self, cell: Cell, *, n_examples: int, n_rare: int, data: str) -> None:
-        """Note a run before its first round; one that is there stays as it is.
+        """Note a run before its first round; one that has rounds stays as it is.
 
         Parameters
         ----------
         data
             Says which data it is; a run cannot go on with another.
         """
+        self.check_data(cell, data)
         config = json.dumps(cell.config, sort_keys=True)
         row: tuple[Any, ...] = (cell.key, cell.setting, cell.contender.label, cell.seed)
         row += (cell.batch_size, n_examples, n_rare, data, config, json.dumps(_versions()))
         with self._naming():
-            self._db.execute(f"insert or ignore into cells values ({_marks(row)})", row)
-            query = "select data from cells where key = ?"
-            (found,) = self._db.execute(query, (cell.key,)).fetchone()
-        if found != data:
-            raise GalaxyError(f"{self.path} has results on other data ({found}, now {data}).")
+            has_rounds = "select 1 from rounds where key = ?"
+            if not self._db.execute(has_rounds, (cell.key,)).fetchone():
+                self._db.execute(f"insert or replace into cells values ({_marks(row)})", row)
+
+    def check_data(self, cell: Cell, data: str) -> None:
+        """Refuse other data than that of a run's rounds so far."""
+        query = "select data from cells join rounds using (key) where key = ? limit 1"
+        with self._naming():
+            found = self._db.execute(query, (cell.key,)).fetchone()
+        if found and found[0] != data:
+            raise GalaxyError(
+                f"{self.path} has results of {cell.contender.label} on other data than there is "
+                "now. Name another file by --results."
+            )
 
     def add(self, cell: Cell, number: int, step: Round, whole: float) -> None:
         """Add a round; it is in the file when this returns.
@@ -110,14 +129,14 @@ class Results:
         state = json.loads(rows[-1][1]) if rows else None
         return [json.loads(indices) for indices, _ in rows], state
 
-    def progress(self) -> dict[str, Progress]:
-        """By key, how far each run is."""
+    def progress(self, most: int) -> dict[str, Progress]:
+        """By key, how far each run is, of so many rounds at most."""
         query = """select key, round, n_labels, balanced_accuracy, n_examples
             from rounds join cells using (key)
-            join (select key as last, max(round) as most from rounds group by key)
-            on key = last and round = most"""
+            join (select key as its, max(round) as last from rounds where round <= ? group by key)
+            on key = its and round = last"""
         with self._naming():
-            rows = self._db.execute(query).fetchall()
+            rows = self._db.execute(query, (most,)).fetchall()
         return {key: Progress(*rest) for key, *rest in rows}
 
     def table(self) -> dict[str, list[Any]]:
@@ -137,7 +156,8 @@ class Results:
         try:
             yield
         except sqlite3.Error as error:
-            raise GalaxyError(f"{self.path}: {error}.") from error
+            reason = "it holds no results, or old ones" if "no such" in str(error) else error
+            raise GalaxyError(f"{self.path}: {reason}.") from error
 
 
 def _marks(row: tuple[Any, ...]) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from galaxy_al.experiments.bench import Standing, run_suite, standing
 from galaxy_al.experiments.loggers import Logger, new_rounds
-from galaxy_al.experiments.pools import setting_title
+from galaxy_al.experiments.pools import is_own_pool, labelled_pool, setting_title
 from galaxy_al.experiments.results import Results
 from galaxy_al.experiments.suites import Suite
 
@@ -23,9 +25,9 @@ _RUNNING_SHOWN = 12
 def show_run(suite: Suite, path: Path, jobs: int | None, loggers: Sequence[Logger]) -> None:
     """Run a suite and show how far it is: cells, rate, time left, accuracies."""
     console = Console()
-    cells = {cell.key: cell for cell in suite.cells()}
-    console.print(f"[bold]{suite.title}[/bold] ({suite.figure}, {suite.size}): {len(cells)} runs")
-    results, told = Results(path), set[tuple[str, int]]()
+    title = f"{suite.title} ({suite.figure}, {suite.size}): {len(suite.cells())} runs"
+    console.print(escape(title), style="bold")
+    results = Results(path)
     bar = Progress(
         TextColumn("Rounds"),
         BarColumn(),
@@ -34,20 +36,47 @@ def show_run(suite: Suite, path: Path, jobs: int | None, loggers: Sequence[Logge
         TimeRemainingColumn(),
         console=console,
     )
-    begun = standing(suite, results)
-    total = len(cells) * suite.rounds
-    task = bar.add_task("", total=total, completed=begun.rounds_done, rate="")
-    with Live(bar, console=console, refresh_per_second=2, transient=True) as live:
+    total, done = len(suite.cells()) * suite.rounds, standing(suite, results).rounds_done
+    task = bar.add_task("", total=total, completed=done, rate="")
+    with (
+        _telling(suite, results, loggers) as tell,
+        Live(bar, console=console, refresh_per_second=2, transient=True) as live,
+    ):
         for now in run_suite(suite, path, jobs=jobs):
             speed = bar.tasks[0].speed or 0
             bar.update(task, completed=now.rounds_done, rate=f"{60 * speed:,.0f} a minute")
             live.update(Group(bar, _running(now)))
-            for key, n_labels, measures in new_rounds(results.table(), told) if loggers else ():
-                for logger in loggers if key in cells else ():
-                    logger.log(cells[key], n_labels, measures)
-    for logger in loggers:
-        logger.close()
+            tell()
+    _tell_left_out(suite, console)
     console.print(status_table(suite, results))
+
+
+@contextmanager
+def _telling(
+    suite: Suite, results: Results, loggers: Sequence[Logger]
+) -> Iterator[Callable[[], None]]:
+    """Tells loggers of the rounds that have come since the last time, or the beginning."""
+    cells, told = {cell.key: cell for cell in suite.cells()}, set[tuple[str, int]]()
+
+    def tell() -> None:
+        for key, n_labels, measures in new_rounds(results.table(), told) if loggers else ():
+            for logger in loggers if key in cells else ():
+                logger.log(cells[key], n_labels, measures)
+
+    if loggers:
+        new_rounds(results.table(), told)
+    try:
+        yield tell
+    finally:
+        for logger in loggers:
+            logger.close()
+
+
+def _tell_left_out(suite: Suite, console: Console) -> None:
+    for setting in filter(is_own_pool, suite.settings):
+        count = labelled_pool(setting, False).n_left_out
+        if count:
+            console.print(f"Left out because they cannot be read or are not finite: {count:,}")
 
 
 def _running(now: Standing) -> Table:
@@ -59,14 +88,15 @@ def _running(now: Standing) -> Table:
         found = now.progress.get(cell.key)
         figures = (f"{found.n_labels:,}", f"{found.balanced_accuracy:.3f}") if found else ("", "")
         name = f"{setting_title(cell.setting)}, {cell.contender.label}"
-        table.add_row(name, str(cell.seed), *figures)
+        table.add_row(escape(name), str(cell.seed), *figures)
     return table
 
 
 def status_table(suite: Suite, results: Results) -> Table:
     """How far each strategy is on each setting, and how accurate."""
     now = standing(suite, results)
-    table = Table(title=f"{suite.title}: {now.cells_done} of {len(now.cells)} runs are done")
+    title = f"{suite.title}: {now.cells_done} of {len(now.cells)} runs are done"
+    table = Table(title=escape(title))
     table.add_column("setting")
     table.add_column("strategy")
     for column in ("runs done", "rounds", "balanced accuracy"):
@@ -81,5 +111,6 @@ def status_table(suite: Suite, results: Results) -> Table:
         mean = sum(progress.balanced_accuracy for progress in begun) / max(len(begun), 1)
         accuracy = f"{mean:.3f}" if begun else ""
         total = f"{rounds:,} of {len(found) * suite.rounds:,}"
-        table.add_row(setting_title(setting), label, f"{done} of {len(found)}", total, accuracy)
+        name = escape(setting_title(setting))
+        table.add_row(name, escape(label), f"{done} of {len(found)}", total, accuracy)
     return table

@@ -42,7 +42,7 @@ def show_demo(output: Path) -> None:
         f"rare examples found, of {pool.n_rare}": demo_curves(runs, "rare_found"),
     }
     title = f"Rare digits: mean and standard error of {len(SEEDS)} runs"
-    save_figure(demo_figure(title, panels), output, [output.suffix[1:] or "png"])
+    save_figure(demo_figure(title, panels), output.with_suffix(""), [output.suffix[1:] or "png"])
     console.print(
         f"\nThe picture is in [bold]{output}[/bold].\n"
         "Next: run it on your own data in ten lines of Python (see the README), or see what else "

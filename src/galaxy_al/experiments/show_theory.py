@@ -30,7 +30,7 @@ def show_theory(draws: int, seed: int, output: Path) -> None:
     checks = list(track(grid(draws, seed), "Simulating", console=console, transient=True))
     for statement, name in _NAMES.items():
         console.print(_table(name, [check for check in checks if check.statement == statement]))
-    save_figure(theory_figure(checks), output, [output.suffix[1:]])
+    save_figure(theory_figure(checks), output.with_suffix(""), [output.suffix[1:]])
     console.print(f"{draws} draws at each of {len(checks)} points; the picture is in {output}")
     broken = [check for check in checks if not check.holds]
     if broken:

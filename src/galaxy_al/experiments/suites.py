@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,6 +24,14 @@ SIZES: tuple[Size, ...] = get_args(Size)
 MEASURES = ("balanced_accuracy", "average_precision", "f1", "rare_found")
 SHOWN_MEASURES = (*MEASURES, "rare_share")
 
+_ONLY_FOR = {
+    "hidden": ("mlp",),
+    "weights": ("resnet18",),
+    "epochs": ("mlp", "resnet18"),
+    "batch_size": ("mlp", "resnet18"),
+    "rate": ("mlp", "resnet18"),
+    "weight_decay": ("linear", "mlp", "resnet18"),
+}
 QUICK_STRATEGIES = (
     "galaxy",
     "direct",
@@ -127,12 +136,17 @@ class Suite:
 
 
 def load_suite(name: str | Path, size: Size) -> Suite:
-    """A suite from its file, or by its name from the folder ``suites``."""
-    path = Path(name)
+    """A suite from its file, or by its name from the folder ``suites``.
+
+    That is here, or where galaxy-al was installed from.
+    """
+    path, folders = Path(name), (Path("suites"), Path(__file__).parents[3] / "suites")
     if path.suffix != ".toml":
-        path = Path("suites") / f"{name}.toml"
+        places = [folder / f"{name}.toml" for folder in folders]
+        path = next((place for place in places if place.exists()), places[0])
     if not path.exists():
-        found = ", ".join(sorted(p.stem for p in Path("suites").glob("*.toml"))) or "none"
+        known = {file.stem for folder in folders for file in folder.glob("*.toml")}
+        found = ", ".join(sorted(known)) or "none"
         raise GalaxyError(f"There is no suite {path}. In the folder suites there are: {found}.")
     with reading(path):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -177,19 +191,29 @@ class _Reader:
         known = {*Suite.__dataclass_fields__, "strategies"} - {"name", "size", "contenders"}
         self.refuse_unknown(table, known, "")
         measures = self.want_list(table, "measures", str, default=["balanced_accuracy"])
-        return Suite(
+        suite = Suite(
             name=self.path.stem,
             title=self.want(table, "title", str, "a text"),
             figure=self.want(table, "figure", str, "a text"),
             size=self.size,
             settings=self.choices("settings", self.want_list(table, "settings", str), SETTINGS),
             contenders=tuple(self.contenders(table)),
-            seeds=tuple(self.want_list(table, "seeds", int)),
+            seeds=self.seeds(table),
             batch_size=self.positive(table, "batch_size"),
             rounds=self.positive(table, "rounds"),
             head=self.head(self.want(table, "head", dict, "a table")),
             measures=self.choices("measures", measures, SHOWN_MEASURES),
         )
+        keys = [cell.key for cell in suite.cells()]
+        if len(set(keys)) < len(keys):
+            raise self.error("two of its runs are the same: see settings, strategies and seeds")
+        return suite
+
+    def seeds(self, table: dict[str, Any]) -> tuple[int, ...]:
+        seeds = self.want_list(table, "seeds", int)
+        if not all(0 <= seed < 1 << 32 for seed in seeds) or len(set(seeds)) < len(seeds):
+            raise self.error(f"seeds must be different numbers, 0 or more, got {seeds}")
+        return tuple(seeds)
 
     def contenders(self, table: dict[str, Any]) -> Iterator[Contender]:
         labels = set[str]()
@@ -205,14 +229,14 @@ class _Reader:
         name = options.pop("strategy", None)
         label: Any = options.pop("label", name)
         predictor: Any = options.pop("predictor", "head")
-        if not isinstance(name, str) or not isinstance(label, str):
-            raise self.error(f"{key} must name a strategy, got {entry!r}")
+        if not isinstance(name, str) or not isinstance(label, str) or label[:1] in ("", "_"):
+            raise self.error(f"{key} must name a strategy, and a label if any, got {entry!r}")
         if predictor not in ("head", "graph") or (predictor == "graph" and name != "s2"):
             raise self.error(f"{key}.predictor must be 'head', or 'graph' for s2")
         try:
             make_strategy(name, **options)
         except ValueError as error:
-            raise self.error(f"{key}: {error}") from error
+            raise self.error(f"{key}: {str(error).rstrip('.')}") from error
         return Contender(label, name, options, predictor)
 
     def head(self, table: dict[str, Any]) -> Head:
@@ -224,8 +248,13 @@ class _Reader:
             if key in table:
                 self.positive(table, key, "head.")
         for key in ("rate", "weight_decay"):
-            if key in table and not (_is_number(table[key]) and table[key] >= 0):
+            if key in table and not (_is_number(table[key]) and 0 <= table[key] < math.inf):
                 raise self.error(f"head.{key} must be a number, 0 or more, got {table[key]!r}")
+        if "weights" in table:
+            self.want(table, "weights", str, "a text", "head.")
+        for key, allowed in _ONLY_FOR.items():
+            if key in table and network not in allowed:
+                raise self.error(f"head.{key} is for {' and '.join(allowed)}, not for {network}")
         return Head(**table)
 
     def want(

@@ -16,14 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
+from galaxy_al.files import locked
 from galaxy_al.home import home_folder
 from galaxy_al.models.images import read_image
 from galaxy_al.threads import n_threads
-
-try:
-    import fcntl
-except ImportError:  # on Windows, where two runs at once are not kept apart
-    fcntl = None  # type: ignore[assignment]
 
 Vectors = NDArray[np.float32]
 
@@ -106,7 +102,11 @@ def embed(
         raise ValueError(f"{embedder.name} embeds {embedder.kind}, got a pool of {pool.kind}.")
     place = home_folder() / "embeddings" if cache is None else Path(cache)
     folder = place / _key(pool.content, len(pool), embedder.version)
-    with _one_at_a_time(folder):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GalaxyError(f"Cannot keep vectors in {folder}: {error.strerror}.") from error
+    with locked(folder / "lock"):  # two runs at once do the work once
         store = _Store(folder, len(pool), embedder)
         todo = store.todo()
         done = _prepared(pool.items, embedder, todo, size)
@@ -134,20 +134,6 @@ def _embedded(
 
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-@contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait while another process embeds the same pool."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise GalaxyError(f"Cannot keep vectors in {folder}: {error.strerror}.") from error
-    with lock:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _key(content: str, size: int, version: str) -> str:
