@@ -52,17 +52,18 @@ def test_checkpoints_are_means_and_errors_at_so_many_labels(tables):
     assert row(tables["Rare examples found"], "random")["2,500 labels"] == "3"
 
 
-def test_labels_needed_are_those_of_the_smoothed_mean(tables, monkeypatch):
+def test_labels_needed_are_those_of_the_smoothed_mean(tables):
     # Of three rounds the smoothed middle is the mean of it and of the mean of the other two.
     needed = tables["Labels needed"]
-    to_random = "to 0.600, where random ends"
-    assert needed.header == ["strategy", "to 0.92, named by the paper", to_random]
-    assert row(needed, "galaxy")[to_random] == "500"
+    named = "to a balanced accuracy of 0.92, named by the paper"
+    to_random = "to a balanced accuracy of 0.600, where random ends"
+    precision = "to an average precision of 0.600, where random ends"
+    assert needed.header == ["strategy", named, precision, to_random]
+    assert row(needed, "galaxy")[to_random] == row(needed, "galaxy")[precision] == "500"
     assert row(needed, "<b>")[to_random] == "not reached"
-    assert row(needed, "galaxy")["to 0.92, named by the paper"] == "2,500"
-    assert row(needed, "confidence")["to 0.92, named by the paper"] == "2,500"
+    assert row(needed, "galaxy")[named] == row(needed, "confidence")[named] == "2,500"
     assert row(needed, "random")[to_random] == "2,500"
-    assert needed.about.count("saves 0% against") == 2
+    assert needed.about.count("saves 0% against") == 3
 
 
 def test_savings_are_against_the_second_best():

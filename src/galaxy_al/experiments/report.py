@@ -191,26 +191,37 @@ def _checkpoint_tables(found: SettingResults) -> Iterator[Table]:
 
 
 def _labels_needed(found: SettingResults) -> Table:
-    levels = {}
-    if found.name in NAMED_BY_THE_PAPER:
-        level = NAMED_BY_THE_PAPER[found.name]
-        levels[f"to {level:.2f}, named by the paper"] = level
-    if "random" in found.accuracy:
-        final = float(found.accuracy["random"].mean(WINDOW)[-1])
-        levels[f"to {final:.3f}, where random ends"] = final
+    levels = _levels(found)
     needed = {
-        label: [curve.labels_to_reach(level) for level in levels.values()]
-        for label, curve in found.accuracy.items()
+        label: [found.curves[measure][label].labels_to_reach(to) for measure, to in levels.values()]
+        for label in found.accuracy
     }
     rows = [
         [label, *(f"{n:,}" if n is not None else "not reached" for n in counts)]
         for label, counts in sorted(needed.items(), key=lambda item: _reached_first(item[1]))
     ]
-    about = f"Labels to a balanced accuracy, moving average of {WINDOW}. " + " ".join(
+    about = f"Read off the moving average of {WINDOW}. " + " ".join(
         _saving(name, {label: counts[i] for label, counts in needed.items()})
         for i, name in enumerate(levels)
     )
     return Table("Labels needed", about, ["strategy", *levels], rows)
+
+
+def _levels(found: SettingResults) -> dict[str, tuple[str, float]]:
+    """By a name for each, the measure and the level that shall be reached."""
+    levels = {}
+    if found.name in NAMED_BY_THE_PAPER:
+        level = NAMED_BY_THE_PAPER[found.name]
+        levels[f"to a balanced accuracy of {level:.2f}, named by the paper"] = (
+            "balanced_accuracy",
+            level,
+        )
+    for measure in ("average_precision", "balanced_accuracy") if "random" in found.accuracy else ():
+        final = float(found.curves[measure]["random"].mean(WINDOW)[-1])
+        name = _AREA_MEASURES[measure]
+        article = "an" if name.startswith("a") else "a"
+        levels[f"to {article} {name} of {final:.3f}, where random ends"] = (measure, final)
+    return levels
 
 
 def _saving(level: str, needed: dict[str, int | None]) -> str:
