@@ -75,6 +75,7 @@ def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_
         "docs/training.md",
         "docs/experiments.md",
         "docs/results.md",
+        "docs/log.md",
     ],
 )
 def test_linked_files_exist(name):

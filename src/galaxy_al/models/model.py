@@ -158,9 +158,8 @@ class Model:
 
 
 def _check_finite(proba: NDArray[np.float32], first: int) -> None:
-    total = proba.sum(axis=1)
-    if not np.isfinite(total).all():
-        row = first + int(np.argmin(np.isfinite(total)))
+    if not np.isfinite(proba.sum()):  # one pass, and a second one only if need be
+        row = first + int(np.argmin(np.isfinite(proba).all(axis=1)))
         raise ValueError(f"Example {row} cannot be scored: its features are not finite.")
 
 
