@@ -166,6 +166,18 @@ def test_what_the_model_fails_at_is_bad_and_the_rest_of_its_batch_is_not(tmp_pat
     np.testing.assert_array_equal(found.vectors[found.good()], colors[found.good()])
 
 
+def test_a_model_that_cannot_be_had_ends_the_run_and_blames_no_example(tmp_path):
+    class Missing(MeanColor):
+        def embed(self, batch):
+            raise GalaxyError("This needs pip install 'galaxy-al[images]'.")
+
+    write_colors(tmp_path / "photos")
+    pool = load_pool(tmp_path / "photos")
+    with pytest.raises(GalaxyError, match="needs pip install"):
+        embed(pool, Missing(), cache=tmp_path / "cache")
+    assert embed(pool, MeanColor(), cache=tmp_path / "cache").bad == {}
+
+
 def test_wrong_arguments_are_refused(tmp_path):
     write_colors(tmp_path / "photos")
     pool = load_pool(tmp_path / "photos")

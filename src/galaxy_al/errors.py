@@ -14,6 +14,11 @@ class GalaxyError(Exception):
     """Base class of the errors that are not a wrong argument."""
 
 
+def one_line(error: BaseException) -> str:
+    """What an error says, without line breaks; its kind, if it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class PoolExhausted(GalaxyError):  # noqa: N818 - reads as what happened
     """Every example of the pool is labelled, skipped or being answered."""
 

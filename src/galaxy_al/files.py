@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import GalaxyError, one_line
 
 try:
     import fcntl
@@ -24,8 +24,7 @@ def reading(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, GalaxyError) and str(path) in str(error):
             raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise GalaxyError(f"Cannot read {path}: {reason}") from error
+        raise GalaxyError(f"Cannot read {path}: {one_line(error)}") from error
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -98,14 +97,14 @@ def play_round(
     learner: Learner,
     truth: NDArray[np.integer[Any]],
     annotator: Annotator | None = None,
-    scores: Callable[[Learner], NDArray[Any]] = attrgetter("proba"),
+    scores: Callable[[Learner], NDArray[Any]] | None = None,
 ) -> Round | None:
     """Answer a learner's batch, train it and judge it; None if there is nothing left to ask.
 
     Parameters
     ----------
     scores
-        The class scores of the pool that are judged, N x K.
+        The class scores of the pool that are judged, N x K; by default the learner's own.
     """
     indices = _answer_batch(learner, annotator or (lambda index: int(truth[index])))
     if not indices:
@@ -113,7 +112,8 @@ def play_round(
     generator_state = learner.generator_state
     learner.refit()
     begin = time.perf_counter()
-    table, other, labelled = scores(learner), learner.n_classes - 1, list(learner.labels)
+    table = learner.proba if scores is None else scores(learner)
+    other, labelled = learner.n_classes - 1, list(learner.labels)
     predicted = table.argmax(axis=1)
     judged = {
         "balanced_accuracy": balanced_accuracy(truth, predicted),

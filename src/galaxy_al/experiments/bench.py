@@ -107,7 +107,7 @@ def _check_data(suite: Suite, results: Results, todo: list[Cell]) -> None:
     needed = {cell.setting for cell in todo} | set(filter(is_own_pool, suite.settings))
     for setting in suite.settings:
         if setting in needed:
-            data = labelled_pool(setting, suite.head.network == "resnet18")
+            data = labelled_pool(setting, suite.head.takes_images)
             for cell in suite.cells():
                 if cell.setting == setting:
                     results.check_data(cell, data.source)

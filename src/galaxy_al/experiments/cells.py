@@ -24,7 +24,7 @@ def run_cell(cell: Cell, rounds: int, path: Path) -> None:
 
     A run that is there already goes on where it stands, and to exactly the same numbers.
     """
-    data = labelled_pool(cell.setting, cell.head.network == "resnet18")
+    data = labelled_pool(cell.setting, cell.head.takes_images)
     results = Results(path)
     results.begin(cell, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
     asked, generator_state = results.asked(cell)
@@ -44,7 +44,7 @@ def _play(
     numbers: range,
     results: Results,
 ) -> None:
-    scores = _graph_scores if cell.contender.predictor == "graph" else _head_scores
+    scores = _graph_scores if cell.contender.predictor == "graph" else None
     begin = time.perf_counter()
     for number in numbers:
         step = play_round(learner, truth, scores=scores)
@@ -93,10 +93,6 @@ class _Untrained:
     def fit(self, pool: Any, labels: Mapping[int, int]) -> TrainedModel:
         self._model = self._model or self._head.fit(pool, {})
         return self._model
-
-
-def _head_scores(learner: Learner) -> NDArray[Any]:
-    return learner.proba
 
 
 def _graph_scores(learner: Learner) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ import numpy as np
 from galaxy_al.experiments.curves import WINDOW, Curve, curves_of
 from galaxy_al.experiments.pools import setting_title
 from galaxy_al.experiments.results import Results
-from galaxy_al.experiments.suites import Suite
+from galaxy_al.experiments.suites import MEASURES, Suite
 
 CHECKPOINTS = (500, 1000, 2500, 5000)
 # The accuracies that the paper names, by setting.
@@ -72,7 +72,8 @@ class SettingResults:
         found = []
         for label, curve in self.accuracy.items():
             count, length = curve.runs.shape
-            if count < self.n_starts or min(length, self.rounds) < self.rounds:
+            is_short = length < self.rounds and curve.n_labels[-1] < self.n_examples
+            if count < self.n_starts or is_short:
                 found.append(f"{label} ({count} of {self.n_starts} runs, {length} rounds)")
         return found
 
@@ -95,10 +96,9 @@ def read_results(suite: Suite, results: Results) -> list[SettingResults]:
         its_keys = {key for group in keys.values() for key in group}
         rows = [row for row, key in enumerate(table["key"]) if key in its_keys]
         if rows:
-            measures = dict.fromkeys(("balanced_accuracy", "average_precision", "f1", "rare_found"))
-            measures.update(dict.fromkeys(suite.measures))
             curves = {
-                measure: curves_of(table, measure, keys, suite.rounds) for measure in measures
+                measure: curves_of(table, measure, keys, suite.rounds)
+                for measure in dict.fromkeys((*MEASURES, *suite.measures))
             }
             first, versions = rows[0], json.loads(table["versions"][rows[0]])
             found.append(

@@ -59,6 +59,11 @@ class Head:
     rate: float | None = None
     weight_decay: float | None = None
 
+    @property
+    def takes_images(self) -> bool:
+        """Whether it is a whole network; otherwise it takes embeddings."""
+        return self.network == "resnet18"
+
 
 @dataclass(frozen=True)
 class Contender:

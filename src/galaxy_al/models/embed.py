@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.files import locked
 from galaxy_al.home import home_folder
 from galaxy_al.models.images import read_image
@@ -123,17 +123,15 @@ def _embedded(
         return [], np.empty((0, embedder.width), dtype=np.float32), bad
     try:
         return indices, embedder.embed(batch), bad
+    except GalaxyError:  # the model cannot be had at all
+        raise
     except Exception as error:
         if len(batch) == 1:
-            return _embedded(embedder, [], [], {**bad, indices[0]: _reason(error)})
+            return _embedded(embedder, [], [], {**bad, indices[0]: one_line(error)})
     ones = [_embedded(embedder, [i], [item], {}) for i, item in zip(indices, batch)]
     good = [index for one in ones for index in one[0]]
     found = {index: why for one in ones for index, why in one[2].items()}
     return good, np.concatenate([one[1] for one in ones]), {**bad, **found}
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _key(content: str, size: int, version: str) -> str:
@@ -156,7 +154,7 @@ def _prepared(
                 return embedder.prepare(read_image(items, index, embedder.side)), None
             return embedder.prepare(items[index]), None
         except Exception as error:  # one bad example never ends a run
-            return None, _reason(error)
+            return None, one_line(error)
 
     with ThreadPoolExecutor(n_threads()) as threads:
         batches = [todo[i : i + batch_size] for i in range(0, len(todo), batch_size)]

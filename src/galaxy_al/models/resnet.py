@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from galaxy_al.downloads import check_sum, download
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.home import home_folder
 
 _HEX = set("0123456789abcdef")
@@ -114,8 +114,7 @@ def read_weights(source: str | Path) -> dict[str, Any]:
         if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
             raise GalaxyError("it holds something else than tensors by name")
     except Exception as error:  # torch and safetensors raise many kinds for a broken file
-        reason = " ".join(str(error).split())
-        raise GalaxyError(f"Cannot read weights from {path}: {reason}") from error
+        raise GalaxyError(f"Cannot read weights from {path}: {one_line(error)}") from error
     return dict(weights)
 
 
