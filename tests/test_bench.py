@@ -62,6 +62,40 @@ def rounds_of(path):
         return db.execute(query).fetchall()
 
 
+def test_rare_classes_are_thinned_to_one_in_a_thousand(monkeypatch, data):
+    _, labels = data
+    monkeypatch.setattr(pools, "THINNED_TO", 40)
+    found, whole = (pools.labelled_pool(name, False) for name in ("cifar10-3-thinned", "cifar10-3"))
+    n_big = np.count_nonzero(labels >= 2)
+    assert np.bincount(found.truth).tolist() == [n_big // 40, n_big // 40, n_big]
+    assert len(found.items) == len(found.truth)
+    places = {row.tobytes(): i for i, row in enumerate(whole.items)}
+    assert (whole.truth[[places[row.tobytes()] for row in found.items]] == found.truth).all()
+    assert found.source != whole.source
+
+
+def test_one_answer_in_ten_is_wrong_and_the_truth_is_still_what_is_judged_by(data, tmp_path):
+    embeddings, labels = data
+    noisy, truth = pools.labelled_pool("cifar10-3-noisy", False), np.minimum(labels, 2)
+    answers = np.array([noisy.answer(i) for i in range(400)])
+    assert (noisy.truth == truth).all()
+    assert 20 <= np.count_nonzero(answers != truth) <= 60
+    run_cell(cell("margin", setting="cifar10-3-noisy"), 5, tmp_path / "r.sqlite")
+    head = make_head(HEAD, 3, 0)
+    history = simulate(embeddings, truth, "margin", head, 20, 5, 0, annotator=noisy.answer)
+    table = Results(tmp_path / "r.sqlite").table()
+    assert table["average_precision"] == [step.average_precision for step in history]
+
+
+@pytest.mark.parametrize("setting", ["cifar10-3", "cifar10-3-noisy"])
+def test_the_default_goes_on_to_the_same_numbers(data, tmp_path, setting):
+    whole = cell("fair-cuts", setting=setting, head=Head())
+    run_cell(whole, 6, tmp_path / "whole.sqlite")
+    for rounds in (2, 3, 6):
+        run_cell(whole, rounds, tmp_path / "parts.sqlite")
+    assert rounds_of(tmp_path / "parts.sqlite") == rounds_of(tmp_path / "whole.sqlite")
+
+
 def test_a_cell_has_the_numbers_of_the_plain_loop(data, tmp_path):
     embeddings, labels = data
     run_cell(cell(across="rotate"), 5, tmp_path / "r.sqlite")
@@ -395,7 +429,7 @@ def test_ones_own_labelled_table_shows_which_strategy_would_have_served_best(tmp
     pools.labelled_pool.cache_clear()
     own = ("--pool", "mine.jsonl", "--labels", "kind", "--batch-size", "20", "--rounds", "3")
     done = bench(tmp_path, "run", *own)
-    assert "40 of 40 runs are done" in done.output
+    assert "44 of 44 runs are done" in done.output
     table = Results(tmp_path / "r.sqlite").table()
     assert set(table["n_examples"]) == {300}
     assert set(table["n_rare"]) == {int(np.count_nonzero(truth == "rare"))}

@@ -269,3 +269,16 @@ def test_a_disk_that_is_full_in_the_middle_loses_nothing_that_was_there(tmp_path
     assert predicting == f"galaxy-al: Cannot write {tmp_path / 'out.csv'}: File too large"
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after == before
+
+
+def test_only_networks_are_saved(tmp_path):
+    from galaxy_al.models.kernel import KernelTrainer
+
+    model = KernelTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
+    with pytest.raises(
+        ValueError, match=r"Only networks can be saved, what Trainer\.fit gives, got a KernelModel"
+    ):
+        save_model(model, tmp_path, classes=["rare", "other"])
+    with pytest.raises(ValueError, match="Only networks can be saved"):
+        save_onnx(model, tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.models.heads import Head, HeadTrainer, MakeHead, kernel_head
+from galaxy_al.models.heads import Head, HeadTrainer, MakeHead
+from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.snapshot import Snapshot, checked_table
-from galaxy_al.strategies import Session, Strategy, make_strategy
+from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
 from galaxy_al.strategies.random import Random
 
 
@@ -58,9 +59,9 @@ class Learner:
     strategy
         A name from `STRATEGIES` or a strategy.
     head
-        What is trained: ``"auto"`` takes `kernel_head`; ``"linear"``, ``"mlp"`` and ``"resnet18"``
-        are networks of `galaxy_al.models.train`; or a scikit-learn classifier, a function that
-        makes one from a seed, or whatever has ``fit(pool, labels)`` as `Trainer` has.
+        What is trained: ``"auto"``, a `KernelTrainer`; ``"linear"``, ``"mlp"`` and ``"resnet18"``,
+        networks of `galaxy_al.models.train`; a scikit-learn classifier, or a function that makes
+        one from a seed; or whatever has ``fit(pool, labels)`` as `Trainer` has.
     batch_size
         How many labels are given between two trainings.
     seed
@@ -82,7 +83,7 @@ class Learner:
         pool: Any,
         n_classes: int,
         *,
-        strategy: str | Strategy = "galaxy",
+        strategy: str | Strategy = DEFAULT_STRATEGY,
         head: AnyHead = "auto",
         batch_size: int = 100,
         seed: int = 0,
@@ -95,12 +96,13 @@ class Learner:
         self.n_classes = n_classes
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
         self.batch_size = batch_size
-        self._trainer = _trainer(head, n_classes, seed, "embeddings" in self.strategy.needs)
+        self._trainer = _trainer(head, n_classes, seed, self.strategy.needs)
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self.seconds = Seconds()
         self.snapshot = self._trainer.fit(self.pool, {}).snapshot(self.pool)
         self._prepare()
         self._selecting = 0.0
+        self._drawn_before: set[int] = set()
         self._session = self._start({}, set())
 
     @property
@@ -117,6 +119,11 @@ class Learner:
     def pending(self) -> list[int]:
         """The examples asked and not yet answered."""
         return self._session.pending
+
+    @property
+    def drawn(self) -> set[int]:
+        """The examples asked by pure chance, as the first ones are: a fair sample of the rest."""
+        return self._drawn_before | self._session.drawn
 
     @property
     def generator_state(self) -> dict[str, Any]:
@@ -154,7 +161,7 @@ class Learner:
         Questions in flight stay so. `seconds` then says how long the round has taken that ends
         here.
         """
-        before = self._session
+        before, self._drawn_before = self._session, self.drawn
         self._train_and_start(before.labels, before.skipped)
         for index in before.pending:
             self._session.hold(index)
@@ -164,12 +171,14 @@ class Learner:
         labels: Mapping[int, int],
         generator_state: dict[str, Any] | None = None,
         skipped: Iterable[int] = (),
+        drawn: Iterable[int] = (),
     ) -> None:
         """Go on where another learner was just before a `refit`; the `refit` is done here.
 
         With that one's labels, skipped examples and `generator_state` this one asks exactly what
-        that one would have.
+        that one would have. That one's `drawn` are remembered.
         """
+        self._drawn_before = set(drawn)
         if generator_state is not None:
             self._rng.bit_generator.state = generator_state
         self._train_and_start(dict(labels), set(skipped))
@@ -207,8 +216,10 @@ def checked_pool(pool: Any) -> Any:
     return pool if is_images else checked_table(items)
 
 
-def _trainer(head: AnyHead, n_classes: int, seed: int, keep_features: bool) -> TrainsModels:
-    if isinstance(head, str) and head != "auto":
+def _trainer(head: AnyHead, n_classes: int, seed: int, needs: tuple[str, ...]) -> TrainsModels:
+    if head == "auto":
+        return KernelTrainer(n_classes=n_classes, seed=seed, keep_head="head" in needs)
+    if isinstance(head, str):
         from galaxy_al.models.train import Trainer
 
         network: Any = head
@@ -216,10 +227,10 @@ def _trainer(head: AnyHead, n_classes: int, seed: int, keep_features: bool) -> T
     if hasattr(head, "predict_proba"):
         from sklearn.base import clone
 
-        return _trainer(lambda seed: clone(head), n_classes, seed, keep_features)
+        return _trainer(lambda seed: clone(head), n_classes, seed, needs)
     if hasattr(head, "fit"):
         return head
-    make_head = kernel_head if head == "auto" else head
-    if not callable(make_head):
+    if not callable(head):
         raise ValueError(f"head must be a name, a classifier or make one, got {head!r}.")
-    return HeadTrainer(make_head, n_classes=n_classes, seed=seed, keep_features=keep_features)
+    keep_features = "embeddings" in needs
+    return HeadTrainer(head, n_classes=n_classes, seed=seed, keep_features=keep_features)

@@ -14,7 +14,7 @@ from galaxy_al.annotators import Annotator
 from galaxy_al.errors import PoolExhausted
 from galaxy_al.learner import AnyHead, Learner, Seconds, checked_pool
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_f1, rare_found
-from galaxy_al.strategies import Strategy
+from galaxy_al.strategies import DEFAULT_STRATEGY, Strategy
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Round:
 def simulate(
     pool: Any,
     truth: Sequence[int] | NDArray[np.integer[Any]],
-    strategy: str | Strategy = "galaxy",
+    strategy: str | Strategy = DEFAULT_STRATEGY,
     head: AnyHead = "auto",
     batch_size: int = 100,
     rounds: int = 20,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.experiments.pools import labelled_pool
+from galaxy_al.experiments.pools import LabelledPool, labelled_pool
 from galaxy_al.experiments.results import Results
 from galaxy_al.experiments.suites import Cell, Head
 from galaxy_al.learner import AnyHead, Learner, TrainedModel, TrainsModels
@@ -31,23 +31,23 @@ def run_cell(cell: Cell, rounds: int, path: Path) -> None:
     if len(asked) < rounds:
         learner = _learner(cell, data.items, int(data.truth.max()) + 1)
         if asked:
-            done = {index: int(data.truth[index]) for batch in asked for index in batch}
+            done = {index: data.answer(index) for batch in asked for index in batch}
             learner.resume(done, generator_state)
-        _play(cell, learner, data.truth, range(len(asked) + 1, rounds + 1), results)
+        _play(cell, learner, data, range(len(asked) + 1, rounds + 1), results)
     results.close()
 
 
 def _play(
     cell: Cell,
     learner: Learner,
-    truth: NDArray[np.int64],
+    data: LabelledPool,
     numbers: range,
     results: Results,
 ) -> None:
     scores = _graph_scores if cell.contender.predictor == "graph" else None
     begin = time.perf_counter()
     for number in numbers:
-        step = play_round(learner, truth, scores=scores)
+        step = play_round(learner, data.truth, data.answer, scores)
         if step is None:
             return
         now = time.perf_counter()

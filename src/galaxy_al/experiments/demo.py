@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from galaxy_al.experiments.curves import Curve
 from galaxy_al.simulation import Round, simulate
 
-STRATEGIES_SHOWN = ("galaxy", "most-likely-positive", "confidence", "random")
+STRATEGIES_SHOWN = ("fair-cuts", "galaxy", "most-likely-positive", "confidence", "random")
 SEEDS = tuple(range(6))
 BATCH_SIZE, ROUNDS = 20, 12
 RARE_DIGITS = (3, 8, 9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.annotators import noisy_annotator
 from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting, not_finite
 from galaxy_al.errors import GalaxyError
 from galaxy_al.files import checksum, digest, reading
@@ -31,12 +32,19 @@ class LabelledPool:
         Says which data it is.
     n_left_out
         Labelled examples that cannot be read or are not finite.
+    answers
+        What the annotator says, where that is not always the truth.
     """
 
     items: Any
     truth: NDArray[np.int64]
     source: str
     n_left_out: int = 0
+    answers: NDArray[np.int64] | None = None
+
+    def answer(self, index: int) -> int:
+        """What the annotator says about an example."""
+        return int((self.truth if self.answers is None else self.answers)[index])
 
     @property
     def n_rare(self) -> int:
@@ -44,15 +52,18 @@ class LabelledPool:
         return int(np.count_nonzero(self.truth != self.truth.max()))
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # a setting, and what it was made of
 def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
-    """The data of one of the paper's settings, or of a user's pool named by `own_pool`.
+    """The data of one of `setting_names`, or of a user's pool named by `own_pool`.
 
     For a head the images of a setting are embedded by the offline default, unless the folder
     that ``GALAXY_AL_DATA`` names has embeddings ready.
     """
     if is_own_pool(setting):
         return _own_pool(setting)
+    base, _, variant = setting.rpartition("-")
+    if variant in _VARIANTS:
+        return _VARIANTS[variant](labelled_pool(base, takes_images))
     ready = _ready_file(SETTINGS[setting].archive)
     if not takes_images and ready is not None:
         return _from_ready(ready, SETTINGS[setting].n_classes)
@@ -61,6 +72,41 @@ def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
         return LabelledPool(pool, pool.labels, pool.content)
     return LabelledPool(*_embedded(pool))
 
+
+def setting_names() -> list[str]:
+    """The paper's settings; the same with rarer classes and with wrong answers."""
+    return [*SETTINGS, *(f"{name}-{variant}" for variant in _VARIANTS for name in SETTINGS)]
+
+
+THINNED_TO = 1000  # examples of the big class for each one of a rare class
+FLIP_RATE = 0.1
+
+
+def _thinned(data: LabelledPool) -> LabelledPool:
+    """Of each rare class only 1 for every 1,000 of the big one are left, one at least."""
+    rng, counts = np.random.default_rng(0), np.bincount(data.truth)
+    most = max(counts[-1] // THINNED_TO, 1)
+    rare = [rng.permutation(np.flatnonzero(data.truth == k)) for k in range(len(counts) - 1)]
+    kept = np.concatenate(
+        [np.flatnonzero(data.truth == len(counts) - 1), *(i[:most] for i in rare)]
+    )
+    kept.sort()
+    is_pool = isinstance(data.items, Pool)
+    return LabelledPool(
+        items=data.items.take(kept) if is_pool else data.items[kept],
+        truth=data.truth[kept],
+        source=f"{data.source}, rare ones 1 in {THINNED_TO}",
+    )
+
+
+def _noisy(data: LabelledPool) -> LabelledPool:
+    """One answer in ten is wrong, and stays so whoever asks again."""
+    annotator = noisy_annotator(data.truth, FLIP_RATE, np.random.default_rng(0))
+    answers = np.array([annotator(i) for i in range(len(data.truth))])
+    return replace(data, answers=answers, source=f"{data.source}, {FLIP_RATE:.0%} wrong answers")
+
+
+_VARIANTS = {"thinned": _thinned, "noisy": _noisy}
 
 _OWN = "pool:"
 

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from galaxy_al.data.settings import SETTINGS
 from galaxy_al.errors import GalaxyError
+from galaxy_al.experiments.pools import setting_names
 from galaxy_al.files import digest, reading
 from galaxy_al.strategies import make_strategy
 
@@ -33,6 +33,7 @@ _ONLY_FOR = {
     "weight_decay": ("linear", "mlp", "resnet18"),
 }
 QUICK_STRATEGIES = (
+    "fair-cuts",
     "galaxy",
     "direct",
     "cluster-margin",
@@ -176,7 +177,7 @@ def pool_suite(pool: str, title: str, batch_size: int, rounds: int) -> Suite:
         seeds=(0, 1, 2, 3),
         batch_size=batch_size,
         rounds=rounds,
-        head=Head("linear", weight_decay=0.01),
+        head=Head(),
         measures=("balanced_accuracy", "average_precision", "rare_found"),
     )
 
@@ -195,13 +196,14 @@ class _Reader:
         table = {**top, **self.want(content, self.size, dict, "a table")}
         known = {*Suite.__dataclass_fields__, "strategies"} - {"name", "size", "contenders"}
         self.refuse_unknown(table, known, "")
+        names = setting_names()
         measures = self.want_list(table, "measures", str, default=["balanced_accuracy"])
         suite = Suite(
             name=self.path.stem,
             title=self.want(table, "title", str, "a text"),
             figure=self.want(table, "figure", str, "a text"),
             size=self.size,
-            settings=self.choices("settings", self.want_list(table, "settings", str), SETTINGS),
+            settings=self.choices("settings", self.want_list(table, "settings", str), names),
             contenders=tuple(self.contenders(table)),
             seeds=self.seeds(table),
             batch_size=self.positive(table, "batch_size"),

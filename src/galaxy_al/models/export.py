@@ -73,6 +73,7 @@ def save_model(
     from safetensors.torch import save
 
     folder = Path(folder)
+    _check_network(model)
     if isinstance(classes, str) or len(set(classes)) != len(classes) or "" in classes:
         raise ValueError(f"classes must be a list of different names, got {classes!r}.")
     if len(classes) != model.n_classes:
@@ -155,6 +156,7 @@ def save_onnx(model: Model, path: str | Path) -> Path:
     bytes, which are scaled within.
     """
     path = Path(path)
+    _check_network(model)
     shape = model.shape
     if shape.network == "resnet18":
         assert shape.image_size is not None
@@ -168,6 +170,13 @@ def save_onnx(model: Model, path: str | Path) -> Path:
         _quietly_export(scores, example, name, part)
     model.network.to(model.device)
     return path
+
+
+def _check_network(model: object) -> None:
+    if not isinstance(model, Model):
+        raise ValueError(
+            f"Only networks can be saved, what Trainer.fit gives, got a {type(model).__name__}."
+        )
 
 
 class _Scores(nn.Module):

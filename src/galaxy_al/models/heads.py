@@ -26,20 +26,6 @@ class Head(Protocol):
         """Probabilities of the classes in ``classes_``."""
 
 
-def kernel_head(seed: int) -> Head:
-    """Logistic regression on random radial-basis features, each class weighted by 1 / N_k(L).
-
-    The weights are the paper's (up to a common factor, scikit-learn calls them "balanced").
-    """
-    from sklearn.kernel_approximation import RBFSampler
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    features = RBFSampler(gamma="scale", n_components=500, random_state=seed)
-    head: Head = make_pipeline(features, LogisticRegression(class_weight="balanced", max_iter=1000))
-    return head
-
-
 MakeHead = Callable[[int], Head]
 """Makes a head from a seed."""
 
@@ -94,7 +80,7 @@ class HeadModel:
         proba[:, final.classes_] = final.predict_proba(features)
         if not self.keep_features:
             return Snapshot(proba, labels, pool)
-        return Snapshot(proba, labels, _dense(features), _last_layer(final, self.n_classes))
+        return Snapshot(proba, labels, _dense(features), last_layer(final, self.n_classes))
 
     def _untrained_snapshot(self, pool: Any, labels: NDArray[Any] | None) -> Snapshot:
         proba = np.full((len(pool), self.n_classes), 1 / self.n_classes)
@@ -107,7 +93,7 @@ class HeadModel:
 def _class_weights(head: Head, targets: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
     """The paper's weights 1 / N_k(L) as an argument of fit, if the classifier takes such.
 
-    One that has class weights of its own, as `kernel_head` has, keeps them.
+    One that has class weights of its own keeps them.
     """
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
@@ -152,9 +138,8 @@ def _is_linear(head: Head) -> bool:
     return isinstance(head, LogisticRegression)
 
 
-def _last_layer(
-    head: Any, n_classes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def last_layer(head: Any, n_classes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The weights, K x d, and biases of a linear classifier; none of any other."""
     if not _is_linear(head):
         return None
     weights, bias = head.coef_, head.intercept_

@@ -12,6 +12,7 @@ from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.coreset import Coreset
 from galaxy_al.strategies.direct import Direct
 from galaxy_al.strategies.entropy import Entropy
+from galaxy_al.strategies.fair_cuts import FairCuts
 from galaxy_al.strategies.galaxy import Galaxy
 from galaxy_al.strategies.margin import Margin
 from galaxy_al.strategies.most_likely_positive import MostLikelyPositive
@@ -22,6 +23,7 @@ from galaxy_al.strategies.similar import Similar
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy
     for strategy in (
+        FairCuts,
         Galaxy,
         Direct,
         S2,
@@ -39,7 +41,11 @@ STRATEGIES: dict[str, type[Strategy]] = {
     )
 }
 
+# Never far behind the best where rare classes are concerned: docs/default.md.
+DEFAULT_STRATEGY = FairCuts.name
+
 __all__ = [
+    "DEFAULT_STRATEGY",
     "S2",
     "STRATEGIES",
     "Badge",
@@ -50,6 +56,7 @@ __all__ = [
     "Coreset",
     "Direct",
     "Entropy",
+    "FairCuts",
     "Galaxy",
     "Margin",
     "MostLikelyPositive",

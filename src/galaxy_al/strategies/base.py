@@ -26,6 +26,7 @@ class Strategy:
     A strategy that picks a whole batch at once implements only `rank`. One that needs answers
     within the batch overrides `start` with a session of its own, and says so in `needs_answers`.
     `needs` names what it cannot do without beside the scores: ``"embeddings"``, ``"head"``.
+    `is_chance` says that it looks at nothing and only draws.
     """
 
     name: ClassVar[str]
@@ -33,6 +34,7 @@ class Strategy:
     paper: ClassVar[str]
     needs: tuple[str, ...] = ()
     needs_answers: ClassVar[Literal["no", "each", "in groups"]] = "no"
+    is_chance: ClassVar[bool] = False
 
     def check(self, snapshot: Snapshot) -> None:
         """Refuse a snapshot that lacks what the strategy needs."""
@@ -92,6 +94,7 @@ class Session(ABC):
         self._labels: dict[int, int] = dict(zip(known.tolist(), snapshot.labels[known].tolist()))
         self._skipped: set[int] = set(snapshot.skipped.tolist())
         self._pending: dict[int, None] = {}
+        self._drawn: set[int] = set()
 
     @property
     def labels(self) -> dict[int, int]:
@@ -107,6 +110,11 @@ class Session(ABC):
     def skipped(self) -> set[int]:
         """The indices that are not to be asked."""
         return set(self._skipped)
+
+    @property
+    def drawn(self) -> set[int]:
+        """The indices asked by pure chance: a fair sample of what was not labelled then."""
+        return set(self._drawn)
 
     def ask(self) -> int:
         """The next example to label; raises `PoolExhausted` when there is none."""
@@ -168,6 +176,7 @@ class Session(ABC):
     def _follow(self, other: Session) -> None:
         """Keep no books of one's own but look at another session's; it calls `_changed`."""
         self._labels, self._skipped, self._pending = other._labels, other._skipped, other._pending
+        self._drawn = other._drawn
 
     @abstractmethod
     def _pick(self) -> int:
@@ -236,6 +245,12 @@ class RankedSession(QueuedSession):
     ) -> None:
         super().__init__(strategy, snapshot, rng, budget)
         self._strategy = strategy
+
+    def _pick(self) -> int:
+        index = super()._pick()
+        if self._strategy.is_chance:
+            self._drawn.add(index)
+        return index
 
     def _next_group(self) -> Iterable[int]:
         now = self.snapshot.updated(self._labels, self._skipped | self._pending.keys())

@@ -1,0 +1,169 @@
+"""Fair cuts: GALAXY's lines, with discovery, a fair division among the classes and one cut each.
+
+What a question is, in order:
+
+1. By chance, any example that is not labelled: with probability ``discover`` while a declared
+   class has no label, with probability ``sample`` afterwards. Nothing else finds a class that no
+   label points to, and those drawn are a fair sample of what was not labelled.
+2. Otherwise the next rare class in turn that has a label gets it, so that all get equally many.
+3. On its line, GALAXY's order of the pool from the least to the most likely, the cut is where the
+   fewest labels are on the wrong side. One wrong label does not move it, and there is one cut,
+   where GALAXY has one between any two labels that differ.
+4. Ask for the free example nearest to the middle of the two labels at the cut: this bisects until
+   nothing is left between them, and then widens around the cut.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from galaxy_al.ranking import Place, Ranking, build_rankings, line_up
+from galaxy_al.snapshot import Snapshot
+from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.stand_in import StandInSession
+
+
+class FairCuts(Strategy):
+    """Ask around the cut of each rare class in turn, and some by chance.
+
+    Parameters
+    ----------
+    discover
+        The share of questions by chance while a declared class has no label.
+    sample
+        The share of questions by chance afterwards.
+
+    Examples
+    --------
+    >>> proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=99)
+    >>> labels = np.full(99, -1)
+    >>> labels[[0, 98]] = 0, 1
+    >>> session = FairCuts(sample=0).start(Snapshot(proba, labels), rng=np.random.default_rng(0))
+    >>> session.ask()
+    49
+    >>> session.tell(49, 0)
+    >>> session.ask()
+    74
+    """
+
+    name = "fair-cuts"
+    summary = "around each rare class's cut in turn, some by chance"
+    paper = "none: made here, from GALAXY and DIRECT"
+    needs_answers = "each"
+
+    def __init__(self, discover: float = 0.5, sample: float = 0.05) -> None:
+        for name, share in (("discover", discover), ("sample", sample)):
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name} must be a share between 0 and 1, got {share!r}.")
+        self.discover, self.sample = discover, sample
+
+    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
+        """Begin to ask; the budget does not matter."""
+        return FairCutsSession(self, snapshot, rng, budget)
+
+
+@dataclass
+class _Line:
+    """A class's line, and the labels on it in order: where, and whether of the class."""
+
+    ranking: Ranking
+    places: list[Place]
+    is_target: list[bool]
+
+    def put(self, node: int, is_target: bool | None) -> None:
+        """Give a node a label, or none."""
+        place = self.ranking.place(node)
+        at = bisect_left(self.places, place)
+        if at < len(self.places) and self.places[at] == place:
+            del self.places[at], self.is_target[at]
+        if is_target is not None:
+            self.places.insert(at, place)
+            self.is_target.insert(at, is_target)
+
+    def cut(self, rng: np.random.Generator) -> tuple[int, int]:
+        """The ranks of the labels below and above the cut, those of the line's ends if none.
+
+        Ties are broken evenly by chance.
+        """
+        steps = np.where(self.is_target, -1, 1)
+        right = np.append(0, steps.cumsum())  # right side, less those that always are
+        tied = np.flatnonzero(right == right.max())
+        above = int(tied[0] if len(tied) == 1 else rng.choice(tied))
+        low = self.ranking.rank(self.places[above - 1][-1]) if above > 0 else -1
+        n_labels, end = len(self.places), len(self.ranking)
+        high = self.ranking.rank(self.places[above][-1]) if above < n_labels else end
+        return low, high
+
+
+class FairCutsSession(StandInSession):
+    """The model's most likely class stands in for an answer that is not in."""
+
+    def __init__(
+        self, strategy: FairCuts, snapshot: Snapshot, rng: np.random.Generator, budget: int
+    ) -> None:
+        super().__init__(strategy, Random(), snapshot, rng, budget)
+        self._strategy = strategy
+        self._rare = [k for k in range(snapshot.n_classes) if k != snapshot.other]
+        self._turn = int(rng.integers(len(self._rare)))
+        self._lines: dict[int, _Line] = {}
+
+    def _next(self) -> int | None:
+        found = set(self._labels.values())
+        is_complete = found.issuperset(self._rare)
+        share = self._strategy.sample if is_complete else self._strategy.discover
+        if self._rng.random() < share:
+            return None
+        target = self._in_turn(found)
+        return None if target is None else self._at_cut(target)
+
+    def _in_turn(self, found: set[int]) -> int | None:
+        """The next rare class that has a label."""
+        ahead = self._rare[self._turn :] + self._rare[: self._turn]
+        target = next((k for k in ahead if k in found), None)
+        if target is not None:
+            self._turn = (self._rare.index(target) + 1) % len(self._rare)
+        return target
+
+    def _at_cut(self, target: int) -> int:
+        """The free example nearest to the middle of a cut, of two the likelier one."""
+        if target not in self._lines:
+            self._line_up()
+        line = self._lines[target]
+        low, high = line.cut(self._rng)
+        size, middle = len(line.ranking), (low + high) // 2
+        for distance in count():
+            for rank in (middle + distance, middle - distance):
+                if 0 <= rank < size and self._is_free(node := line.ranking.node(rank)):
+                    return node
+        raise AssertionError("ask looks first whether anything is free")
+
+    def _guess(self, index: int) -> int:
+        return int(self.snapshot.proba[index].argmax())
+
+    def _stand(self, index: int, label: int | None) -> None:
+        before = self._standing.pop(index, None)
+        if label is not None:
+            self._standing[index] = label
+        if before != label:
+            for target, line in self._lines.items():
+                line.put(index, None if label is None else label == target)
+
+    def _line_up(self) -> None:
+        """Make the lines that are missing, of all classes that have a label."""
+        known = np.array(sorted(self._standing))
+        labels = np.array([self._standing[i] for i in known.tolist()])
+        new = [k for k in self._rare if k not in self._lines and k in labels]
+        nodes, is_target, ends = {}, {}, {}
+        for target, (order, _) in zip(new, line_up(self.snapshot.proba, known, new)):
+            nodes[target], is_target[target] = known[order], labels[order] == target
+            before = np.flatnonzero(is_target[target][1:] != is_target[target][:-1])
+            around = np.union1d(before, before + 1) if len(before) else np.zeros(1, np.intp)
+            ends[target] = nodes[target][around].tolist()
+        for target, ranking in build_rankings(self.snapshot.proba, ends).items():
+            places = [ranking.place(node) for node in nodes[target].tolist()]
+            self._lines[target] = _Line(ranking, places, is_target[target].tolist())
