@@ -34,7 +34,8 @@ class FairCuts(Strategy):
     Parameters
     ----------
     discover
-        The share of questions by chance while a declared class has no label.
+        The share of questions by chance while a declared class has no label. With two thirds of
+        900 and a first batch of 100 at random, nine classes of 1% are all found in 99 of 100 runs.
     sample
         The share of questions by chance afterwards.
 
@@ -56,7 +57,7 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 0.5, sample: float = 0.05) -> None:
+    def __init__(self, discover: float = 2 / 3, sample: float = 0.05) -> None:
         for name, share in (("discover", discover), ("sample", sample)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be a share between 0 and 1, got {share!r}.")
