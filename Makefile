@@ -7,7 +7,7 @@ demo: .venv/core
 	$(BIN)/galaxy-al demo
 
 test: .venv/dev lint
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 lint: .venv/dev
 	$(BIN)/ruff check .
