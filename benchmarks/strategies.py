@@ -38,6 +38,7 @@ from galaxy_al.strategies import (
     Coreset,
     Direct,
     Entropy,
+    FairCuts,
     Galaxy,
     Margin,
     MostLikelyPositive,
@@ -208,7 +209,7 @@ def row(strategy, *rest, method=None):
 
 ROWS = [
     *(row(s, 0.2, 100) for s in (Random, Confidence, Margin, Entropy, MostLikelyPositive)),
-    *(row(s, 0.2, 100) for s in (BalancedSelection, Direct, Galaxy)),
+    *(row(s, 0.2, 100) for s in (BalancedSelection, Direct, Galaxy, FairCuts)),
     row(Badge, 3, 300, "scikit-activeml Badge", skactiveml_badge),
     row(Coreset, 3, 300, "scikit-activeml CoreSet", skactiveml_coreset),
     row(ClusterMargin, 3, 300, method="cluster-margin, first"),

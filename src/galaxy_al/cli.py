@@ -32,7 +32,7 @@ def cli() -> None:
     help="Where to write the picture.",
 )
 def demo(output: Path) -> None:
-    """Run GALAXY beside three baselines on digits of which three are rare.
+    """Run the default, GALAXY and three baselines on digits of which three are rare.
 
     \b
     Example:

@@ -13,7 +13,7 @@ from galaxy_al.errors import GalaxyError, one_line
 try:
     import fcntl
 except ImportError:
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # on Windows: there nobody is kept waiting
 
 
 @contextmanager

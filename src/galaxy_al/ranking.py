@@ -259,6 +259,16 @@ def line_up(
         yield order, np.where(p < top, p - top, top)[order]
 
 
+def gap_ends(nodes: Nodes, positive: NDArray[np.bool_]) -> list[int]:
+    """Those of some labelled nodes, in a line's order, between which the sign changes.
+
+    The first one if it never does: `build_rankings` wants one.
+    """
+    before = np.flatnonzero(positive[1:] != positive[:-1])
+    ends: list[int] = nodes[np.union1d(before, before + 1)].tolist()
+    return ends or nodes[:1].tolist()
+
+
 def _order(p: Floats, top: Floats, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
     """The order on a line of nodes that ascend."""
     margin = p - top

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from galaxy_al.linear_graph import LinearGraph
-from galaxy_al.ranking import Ranking, build_rankings, line_keys, line_up
+from galaxy_al.ranking import Ranking, build_rankings, gap_ends, line_keys, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Session, Strategy
 from galaxy_al.strategies.random import Random
@@ -88,9 +88,6 @@ class GalaxySession(StandInSession):
         if target is None:
             return None
         return self._graphs[target].midpoint(self._orders[target])
-
-    def _guess(self, index: int) -> int:
-        return int(self.snapshot.proba[index].argmax())
 
     def _shortest(self) -> int | None:
         """The class with the shortest path, all at the same order; ties evenly by chance."""
@@ -189,8 +186,7 @@ class GalaxySession(StandInSession):
         lines, ends = {}, {}
         for target, (order, keys) in zip(new, line_up(proba, known, new)):
             nodes, positive = known[order], labels[order] == target
-            before = np.flatnonzero(positive[1:] != positive[:-1])
-            ends[target] = nodes[np.union1d(before, before + 1)].tolist()
+            ends[target] = gap_ends(nodes, positive)
             lines[target] = (nodes.tolist(), keys.tolist(), positive.tolist())
         self._built_without |= self._off_line
         for target, ranking in build_rankings(proba, ends, sorted(self._off_line)).items():

@@ -99,7 +99,7 @@ class S2Session(StandInSession):
 
     def _guess(self, index: int) -> int:
         label = int(self._nearest.labels[index])
-        return int(self.snapshot.proba[index].argmax()) if label == UNLABELED else label
+        return super()._guess(index) if label == UNLABELED else label
 
     def _changed(self, index: int) -> None:
         if index in self._skipped and index not in self._off_graph:

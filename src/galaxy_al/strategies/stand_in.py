@@ -36,9 +36,9 @@ class StandInSession(Session):
     def _next(self) -> int | None:
         """The method's next question; none where it has nothing to go by."""
 
-    @abstractmethod
     def _guess(self, index: int) -> int:
-        """The label to assume while the answer is not in."""
+        """The label to assume while the answer is not in: by default the model's most likely."""
+        return int(self.snapshot.proba[index].argmax())
 
     @abstractmethod
     def _stand(self, index: int, label: int | None) -> None:
