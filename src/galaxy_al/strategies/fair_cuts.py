@@ -2,9 +2,11 @@
 
 What a question is, in order:
 
-1. By chance, any example that is not labelled: with probability ``discover`` while a declared
-   class has no label, with probability ``sample`` afterwards. Nothing else finds a class that no
-   label points to, and those drawn are a fair sample of what was not labelled.
+1. While a declared class has no label, with probability ``discover``, one that looks for it: in
+   two of three cases where the model is least sure, since it cannot be sure of what it has never
+   seen; in the third by chance, which finds also what the model is wrongly sure of. When all
+   classes have a label, one by chance with probability ``sample``. All that chance asks is a fair
+   sample of what was not labelled.
 2. Otherwise the next rare class in turn that has a label gets it, so that all get equally many.
 3. On its line, GALAXY's order of the pool from the least to the most likely, the cut is where the
    fewest labels are on the wrong side. One wrong label does not move it, and there is one cut,
@@ -24,8 +26,12 @@ import numpy as np
 from galaxy_al.ranking import Place, Ranking, build_rankings, gap_ends, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.stand_in import StandInSession
+
+
+CHANCE = 1 / 3  # of the questions that look for a missing class
 
 
 class FairCuts(Strategy):
@@ -34,9 +40,7 @@ class FairCuts(Strategy):
     Parameters
     ----------
     discover
-        The share of questions by chance while a declared class has no label. After a first batch
-        of 100 at random, two thirds of 900 questions leave one of nine classes of 1% unseen with
-        a probability of less than 1 in 100.
+        The share of questions that look for a missing class while a declared one has no label.
     sample
         The share of questions by chance afterwards.
 
@@ -58,7 +62,7 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 2 / 3, sample: float = 0.05) -> None:
+    def __init__(self, discover: float = 0.75, sample: float = 0.05) -> None:
         for name, share in (("discover", discover), ("sample", sample)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be a share between 0 and 1, got {share!r}.")
@@ -119,7 +123,8 @@ class FairCutsSession(StandInSession):
         is_complete = found.issuperset(self._rare)
         share = self._strategy.sample if is_complete else self._strategy.discover
         if self._rng.random() < share:
-            return None
+            by_chance = is_complete or len(found) < 2 or self._rng.random() < CHANCE
+            return None if by_chance else self._let_ask(Confidence())
         target = self._in_turn(found)
         return None if target is None else self._at_cut(target)
 

@@ -15,7 +15,8 @@ class StandInSession(Session):
 
     While a question is in flight and another is asked, a guess stands in for the answer until
     that arrives and replaces it. So one annotator, who answers before asking again, gets exactly
-    the sequence of the method. Where the method has no question, ``explore`` asks.
+    the sequence of the method. Where the method has no question, ``explore`` asks; a method may
+    also let other strategies ask by itself.
     """
 
     def __init__(
@@ -30,7 +31,8 @@ class StandInSession(Session):
         self._standing = dict(self._labels)  # the labels with the guesses
         self._not_guessed: set[int] = set()
         self._explore_with = explore
-        self._explorer: Session | None = None
+        self._helpers: dict[type[Strategy], Session] = {}
+        self._asked_by: dict[int, Session] = {}
 
     @abstractmethod
     def _next(self) -> int | None:
@@ -50,25 +52,32 @@ class StandInSession(Session):
         self._not_guessed.clear()
         index = self._next()
         if index is None:
-            index = self._explore()
+            index = self._let_ask(self._explore_with)
         self._not_guessed.add(index)
         return index
 
-    def _explore(self) -> int:
-        if self._explorer is None:
+    def _let_ask(self, strategy: Strategy) -> int:
+        """What another strategy asks that sees all that happens here."""
+        if type(strategy) not in self._helpers:
             now = self.snapshot.updated(self._labels, self._skipped)
-            self._explorer = self._explore_with.start(now, rng=self._rng, budget=self._budget)
-            self._explorer._follow(self)
-        return self._explorer._pick()
+            session = strategy.start(now, rng=self._rng, budget=self._budget)
+            session._follow(self)
+            self._helpers[type(strategy)] = session
+        helper = self._helpers[type(strategy)]
+        index = helper._pick()
+        self._asked_by[index] = helper
+        return index
 
     def _changed(self, index: int) -> None:
         self._not_guessed.discard(index)
         if index in self._pending:
             self._not_guessed.add(index)
         self._stand(index, self._labels.get(index))
-        if self._explorer is not None:
-            self._explorer._changed(index)
+        for helper in self._helpers.values():
+            helper._changed(index)
 
     def _given_back(self, index: int) -> None:
-        if self._explorer is not None:
-            self._explorer._given_back(index)
+        """Only who asked gets it back: what others wanted would make chance unfair."""
+        helper = self._asked_by.pop(index, None)
+        if helper is not None:
+            helper._given_back(index)
