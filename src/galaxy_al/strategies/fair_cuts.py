@@ -30,7 +30,6 @@ from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.stand_in import StandInSession
 
-
 CHANCE = 1 / 3  # of the questions that look for a missing class
 
 
