@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 
@@ -72,10 +71,7 @@ class WithoutShares(KernelTrainer):
 
     def fit(self, pool, labels):
         model = super().fit(pool, labels)
-        weights, bias = model.head
-        shares = model.shares
-        back = bias + np.log(shares, out=np.zeros_like(bias), where=shares > 0)
-        return replace(model, head=(weights, back))
+        return model.with_shares(np.zeros_like(model.shares))
 
 
 VARIANTS = {

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from galaxy_al.errors import GalaxyError, one_line
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 try:
     import fcntl
@@ -25,6 +32,12 @@ def reading(path: Path) -> Iterator[None]:
         if isinstance(error, GalaxyError) and str(path) in str(error):
             raise
         raise GalaxyError(f"Cannot read {path}: {one_line(error)}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file says."""
+    with reading(path):
+        return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from galaxy_al.models.heads import Head, HeadTrainer, MakeHead
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
-from galaxy_al.strategies.random import Random
 
 
 class TrainedModel(Protocol):
@@ -44,11 +43,32 @@ class Seconds:
     judging: float = 0.0
 
 
+@dataclass(frozen=True)
+class NextRound:
+    """What `Learner.prepare_round` makes and `Learner.go_on` takes.
+
+    Parameters
+    ----------
+    labels, skipped
+        Those it was prepared with.
+    seconds
+        Of the training that led to it, and of starting its session.
+    """
+
+    model: TrainedModel
+    snapshot: Snapshot
+    strategy: Strategy
+    session: Session
+    labels: dict[int, int]
+    skipped: set[int]
+    seconds: Seconds
+
+
 class Learner:
     """Asks for labels and learns from them, round by round.
 
-    The first questions are random, each seed its own, until two classes are known; after every
-    `refit` from then on they are the strategy's.
+    The first questions are ``explore``'s, until two classes are known; after every `refit` from
+    then on they are the strategy's.
 
     Parameters
     ----------
@@ -66,6 +86,8 @@ class Learner:
         How many labels are given between two trainings.
     seed
         All random choices follow from it.
+    explore
+        What asks until two classes are known; by default uniform random, each seed its own.
 
     Examples
     --------
@@ -87,6 +109,7 @@ class Learner:
         head: AnyHead = "auto",
         batch_size: int = 100,
         seed: int = 0,
+        explore: str | Strategy = "random",
     ) -> None:
         if n_classes < 2:
             raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
@@ -95,15 +118,18 @@ class Learner:
         self.pool = checked_pool(pool)
         self.n_classes = n_classes
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
+        self.explore = make_strategy(explore) if isinstance(explore, str) else explore
         self.batch_size = batch_size
         self._trainer = _trainer(head, n_classes, seed, self.strategy.needs)
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self.seconds = Seconds()
-        self.snapshot = self._trainer.fit(self.pool, {}).snapshot(self.pool)
+        self.model = self._trainer.fit(self.pool, {})
+        self.snapshot = self.model.snapshot(self.pool)
         self._prepare()
         self._selecting = 0.0
         self._drawn_before: set[int] = set()
-        self._session = self._start({}, set())
+        self._asking = self._strategy_for({})
+        self._session = self._start(self.snapshot, {}, set())
 
     @property
     def proba(self) -> NDArray[np.floating[Any]]:
@@ -119,6 +145,16 @@ class Learner:
     def pending(self) -> list[int]:
         """The examples asked and not yet answered."""
         return self._session.pending
+
+    @property
+    def skipped(self) -> set[int]:
+        """The examples that are not to be asked."""
+        return self._session.skipped
+
+    @property
+    def is_exploring(self) -> bool:
+        """Whether ``explore`` asks, since there is nothing to tell apart yet."""
+        return self._asking is self.explore
 
     @property
     def drawn(self) -> set[int]:
@@ -151,9 +187,21 @@ class Learner:
         """Give an example back unanswered."""
         self._session.release(index)
 
+    def restore(self, index: int) -> None:
+        """Take a skip back."""
+        self._session.restore(index)
+
     def withdraw(self, index: int) -> None:
         """Take a label back."""
         self._session.withdraw(index)
+
+    def hold(self, index: int) -> None:
+        """Count an example as asked, though it was not."""
+        self._session.hold(index)
+
+    def look_ahead(self, index: int) -> dict[int | None, int | None]:
+        """What would be asked next after each answer to an example; None is a skip."""
+        return self._session.look_ahead(index)
 
     def refit(self) -> None:
         """Train on all labels, score the pool and let the strategy begin anew.
@@ -161,10 +209,38 @@ class Learner:
         Questions in flight stay so. `seconds` then says how long the round has taken that ends
         here.
         """
+        self.go_on(self.prepare_round(self.labels, self.skipped))
+
+    def prepare_round(
+        self, labels: Mapping[int, int], skipped: Iterable[int], ask_again: Iterable[int] = ()
+    ) -> NextRound:
+        """The next round, trained on these labels, while this one goes on.
+
+        It changes nothing, and so may be done by another thread.
+
+        Parameters
+        ----------
+        labels, skipped
+            Those of the learner now.
+        ask_again
+            Those of the skipped that may be asked again from then on.
+        """
+        begin = time.perf_counter()
+        model = self._trainer.fit(self.pool, labels)
+        trained = time.perf_counter()
+        snapshot = model.snapshot(self.pool)
+        scored = time.perf_counter()
+        known, out = dict(labels), set(skipped)
+        session = self._start(snapshot, known, out - set(ask_again))
+        started = time.perf_counter()
+        seconds = Seconds(started - scored, trained - begin, scored - trained)
+        return NextRound(model, snapshot, self._strategy_for(known), session, known, out, seconds)
+
+    def go_on(self, ready: NextRound) -> None:
+        """Begin a round that was prepared; what happened since then is carried over."""
         before, self._drawn_before = self._session, self.drawn
-        self._train_and_start(before.labels, before.skipped)
-        for index in before.pending:
-            self._session.hold(index)
+        self._begin(ready)
+        _carry_over(before, ready)
 
     def resume(
         self,
@@ -181,17 +257,13 @@ class Learner:
         self._drawn_before = set(drawn)
         if generator_state is not None:
             self._rng.bit_generator.state = generator_state
-        self._train_and_start(dict(labels), set(skipped))
+        self._begin(self.prepare_round(labels, skipped))
 
-    def _train_and_start(self, labels: dict[int, int], skipped: set[int]) -> None:
-        begin = time.perf_counter()
-        model = self._trainer.fit(self.pool, labels)
-        trained = time.perf_counter()
-        self.snapshot = model.snapshot(self.pool)
-        scored = time.perf_counter()
-        self.seconds = Seconds(self._selecting, trained - begin, scored - trained)
-        self._session = self._start(labels, skipped)
-        self._selecting = time.perf_counter() - scored
+    def _begin(self, ready: NextRound) -> None:
+        self.model, self.snapshot = ready.model, ready.snapshot
+        self._asking, self._session = ready.strategy, ready.session
+        self.seconds = replace(ready.seconds, selection=self._selecting)
+        self._selecting = ready.seconds.selection
 
     def _prepare(self) -> None:
         """What strategies make once, they make of pretrained embeddings: those given, if any."""
@@ -202,11 +274,28 @@ class Learner:
         # A generator of its own: the first batch of a seed is the same for all strategies.
         self.strategy.prepare(pretrained, rng=np.random.default_rng([self._seed, 1]))
 
-    def _start(self, labels: dict[int, int], skipped: set[int]) -> Session:
-        """Let the strategy ask, or chance while there is nothing to tell apart."""
-        strategy = self.strategy if len(set(labels.values())) > 1 else Random()
-        now = self.snapshot.updated(labels, skipped)
-        return strategy.start(now, rng=self._rng, budget=self.batch_size)
+    def _strategy_for(self, labels: Mapping[int, int]) -> Strategy:
+        return self.strategy if len(set(labels.values())) > 1 else self.explore
+
+    def _start(self, snapshot: Snapshot, labels: dict[int, int], skipped: set[int]) -> Session:
+        """Let the strategy ask, or ``explore`` while there is nothing to tell apart."""
+        now = snapshot.updated(labels, skipped)
+        return self._strategy_for(labels).start(now, rng=self._rng, budget=self.batch_size)
+
+
+def _carry_over(before: Session, ready: NextRound) -> None:
+    """Give a new session what happened in the one before while it was prepared."""
+    now, after = before.labels, ready.session
+    for index in ready.labels.keys() - now.keys():
+        after.withdraw(index)
+    for index in (ready.skipped - before.skipped) & after.skipped:
+        after.restore(index)
+    for index, label in now.items() - ready.labels.items():
+        after.tell(index, label)
+    for index in before.skipped - ready.skipped:
+        after.skip(index)
+    for index in before.pending:
+        after.hold(index)
 
 
 def checked_pool(pool: Any) -> Any:

@@ -59,6 +59,13 @@ class Ranking:
         self._ordered: dict[int, Nodes] = {}
         self._removed: list[int] = []
 
+    def __copy__(self) -> Ranking:
+        """A line of its own: what `bounds` sees and what is removed. All else is shared."""
+        other = Ranking.__new__(Ranking)
+        mine = {"_removed": self._removed.copy(), "_ranks": self._ranks.copy()}
+        other.__dict__.update(self.__dict__ | mine)
+        return other
+
     def __len__(self) -> int:
         return self._starts[-1] - len(self._removed)
 
@@ -148,6 +155,8 @@ class Ranking:
 
     def _finish(self) -> None:
         self._starts = self._firsts.sum(axis=1, dtype=np.int64).tolist()
+        for array in (self._bases, self._packed_edges, self._rows, self._firsts):
+            array.flags.writeable = False
 
 
 def build_rankings(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,13 +10,8 @@ from typing import Any, Literal, get_args
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.experiments.pools import setting_names
-from galaxy_al.files import digest, reading
+from galaxy_al.files import digest, read_toml
 from galaxy_al.strategies import make_strategy
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Size = Literal["paper", "frozen"]
 SIZES: tuple[Size, ...] = get_args(Size)
@@ -154,9 +148,7 @@ def load_suite(name: str | Path, size: Size) -> Suite:
         known = {file.stem for folder in folders for file in folder.glob("*.toml")}
         found = ", ".join(sorted(known)) or "none"
         raise GalaxyError(f"There is no suite {path}. In the folder suites there are: {found}.")
-    with reading(path):
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    return _Reader(path, size).suite(content)
+    return _Reader(path, size).suite(read_toml(path))
 
 
 def pool_suite(pool: str, title: str, batch_size: int, rounds: int) -> Suite:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class KernelTrainer:
     ----------
     keep_head
         Snapshots get a last layer and its inputs; otherwise the embeddings as they are.
+    space
+        Where to measure distances; by default that of the pool.
 
     Examples
     --------
@@ -51,30 +53,37 @@ class KernelTrainer:
     [0, 0, 1, 1]
     """
 
-    def __init__(self, *, n_classes: int, seed: int = 0, keep_head: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        n_classes: int,
+        seed: int = 0,
+        keep_head: bool = False,
+        space: KernelSpace | None = None,
+    ) -> None:
         self._n_classes, self._seed, self._keep_head = n_classes, seed, keep_head
+        self._space = space
         self._kernel: PoolKernel | None = None
 
     def fit(self, pool: Table, labels: Mapping[int, int]) -> KernelModel:
         """Train on the labelled examples of a table of embeddings."""
         if self._kernel is None or self._kernel.pool is not pool:
-            self._kernel = PoolKernel(pool, self._seed)
+            self._kernel = PoolKernel(pool, self._space or KernelSpace.of(pool, self._seed))
         kernel, known = self._kernel, np.array(sorted(labels), dtype=np.intp)
         targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
         chosen = _landmarks(targets, np.random.default_rng(self._seed))
         axes, weights, bias = _fitted(kernel, known, targets, chosen, self._n_classes)
         features = kernel.times(known[chosen], axes)
-        shares = _shares(features @ weights.T + bias, known, targets)
-        bias = bias - np.log(shares, out=np.zeros_like(bias), where=shares > 0)
-        return KernelModel(
+        model = KernelModel(
             space=kernel.space,
             landmarks=pool[known[chosen]],
             axes=axes,
             head=(weights, bias),
-            shares=shares,
+            shares=np.zeros(self._n_classes),
             keep_head=self._keep_head,
             scored=(pool, features),
         )
+        return model.with_shares(_shares(features @ weights.T + bias, known, targets))
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,12 @@ class KernelModel:
     shares: NDArray[np.float64]
     keep_head: bool = False
     scored: tuple[Table, Table] | None = field(default=None, repr=False)
+
+    def with_shares(self, shares: NDArray[np.float64]) -> KernelModel:
+        """The same model if the classes are so frequent; it counts them all the same."""
+        weights, bias = self.head
+        change = _logs(self.shares) - _logs(shares)
+        return replace(self, head=(weights, bias + change), shares=shares)
 
     def proba(self, pool: Table) -> NDArray[np.float64]:
         """The class probabilities of all examples, N x K, as if all classes were as frequent.
@@ -165,9 +180,8 @@ class PoolKernel:
     which labels came first. A run that goes on is the one it was.
     """
 
-    def __init__(self, pool: Table, seed: int) -> None:
-        self.pool = pool
-        self.space = KernelSpace.of(pool, seed)
+    def __init__(self, pool: Table, space: KernelSpace) -> None:
+        self.pool, self.space = pool, space
         self._kept: dict[int, Table] = {}
 
     def between(self, some: NDArray[np.intp], others: NDArray[np.intp]) -> Table:
@@ -202,6 +216,12 @@ class PoolKernel:
                 # One by one: of several at once the last digits depend on which these are.
                 new[i][low:high] = _gaussian_of(rows @ point, squares, _squares(point))
         self._kept |= new
+
+
+def _logs(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithms; 0 for a class that has no share."""
+    logs: NDArray[np.float64] = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return logs
 
 
 def _squares(points: Table) -> Table:

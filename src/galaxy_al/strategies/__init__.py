@@ -19,6 +19,7 @@ from galaxy_al.strategies.most_likely_positive import MostLikelyPositive
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.s2 import S2
 from galaxy_al.strategies.similar import Similar
+from galaxy_al.strategies.typiclust import TypiClust
 
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy
@@ -38,6 +39,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
         Badge,
         Bait,
         Coreset,
+        TypiClust,
     )
 }
 
@@ -64,6 +66,7 @@ __all__ = [
     "Session",
     "Similar",
     "Strategy",
+    "TypiClust",
     "make_strategy",
 ]
 

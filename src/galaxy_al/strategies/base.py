@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, PoolExhausted
+from galaxy_al.forks import fork
 from galaxy_al.snapshot import Snapshot, row_blocks
 
 ROWS_AT_ONCE = 1 << 12  # embeddings worked on at once: the temporaries stay small
@@ -165,6 +166,14 @@ class Session(ABC):
         self._skipped.add(index)
         self._changed(index)
 
+    def restore(self, index: int) -> None:
+        """Take a skip back: the example may be asked again."""
+        index = self._checked(index)
+        if index not in self._skipped:
+            raise ValueError(f"Example {index} is not skipped: nothing to restore.")
+        self._skipped.remove(index)
+        self._changed(index)
+
     def withdraw(self, index: int) -> None:
         """Take a label back: the example is unlabelled again and may be asked again."""
         index = self._checked(index)
@@ -172,6 +181,27 @@ class Session(ABC):
             raise ValueError(f"Example {index} has no label to withdraw.")
         del self._labels[index]
         self._changed(index)
+
+    def look_ahead(self, index: int) -> dict[int | None, int | None]:
+        """What would be asked next after each answer to an example. Nothing changes.
+
+        By class; ``None`` is for skipping it. Where nothing would be left to ask the value is
+        None, too. One who answers before anybody else does gets exactly this.
+        """
+        index = self._checked(index)
+        answers: list[int | None] = [*range(self.snapshot.n_classes), None]
+        return {answer: self._after(index, answer) for answer in answers}
+
+    def _after(self, index: int, answer: int | None) -> int | None:
+        other = fork(self)
+        if answer is None:
+            other.skip(index)
+        else:
+            other.tell(index, answer)
+        try:
+            return other.ask()
+        except PoolExhausted:
+            return None
 
     def _follow(self, other: Session) -> None:
         """Keep no books of one's own but look at another session's; it calls `_changed`."""

@@ -116,6 +116,7 @@ class FairCutsSession(StandInSession):
         self._rare = [k for k in range(snapshot.n_classes) if k != snapshot.other]
         self._turn = int(rng.integers(len(self._rare)))
         self._lines: dict[int, _Line] = {}
+        self._line_up()
 
     def _next(self) -> int | None:
         found = set(self._labels.values())
@@ -161,6 +162,8 @@ class FairCutsSession(StandInSession):
         known = np.array(sorted(self._standing))
         labels = np.array([self._standing[i] for i in known.tolist()])
         new = [k for k in self._rare if k not in self._lines and k in labels]
+        if not new:
+            return
         nodes, is_target, ends = {}, {}, {}
         for target, (order, _) in zip(new, line_up(self.snapshot.proba, known, new)):
             nodes[target], is_target[target] = known[order], labels[order] == target

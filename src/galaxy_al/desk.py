@@ -1,0 +1,323 @@
+"""Where annotators get examples and hand in labels, while the model is trained beside them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from galaxy_al.errors import GalaxyError, PoolExhausted, one_line
+from galaxy_al.learner import Learner, NextRound
+from galaxy_al.leases import Leases
+from galaxy_al.ledger import Entry, How, Kind, Ledger
+from galaxy_al.models.kernel import KernelModel
+from galaxy_al.project import Project
+from galaxy_al.quality import cross_validated
+from galaxy_al.store import RoundRecord
+from galaxy_al.strategies import Session
+
+LEASE_SECONDS = 120.0
+EXPLORE = "typiclust"
+
+
+class Taken(GalaxyError):  # noqa: N818 - reads as what happened
+    """Somebody else is looking at the example."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the model is doing.
+
+    Parameters
+    ----------
+    problem
+        Why the last training failed; empty if it did not.
+    """
+
+    is_running: bool = False
+    seconds: float = 0.0
+    problem: str = ""
+
+
+class Desk:
+    """The one place that changes a project; any number of threads may come to it.
+
+    Every label is on disk before it counts. Training runs in a thread of its own, after every
+    ``batch_size`` labels and as soon as a second class is known.
+
+    Parameters
+    ----------
+    lease_seconds
+        How long an example is somebody's who is not heard of.
+    on_change
+        Is called, from any thread, whenever something has changed.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.project = project
+        self.lock = threading.RLock()
+        self._on_change = on_change
+        self._store = project.open_store()
+        entries = list(self._store.entries())
+        self.ledger = Ledger(entries)
+        self.rounds = self._store.rounds()
+        self.training = Training()
+        self.leases = Leases(lease_seconds, clock)
+        self.seen: dict[str, float] = {}
+        self._clock = clock
+        self._not_now: set[int] = set()  # skipped until the next round
+        self._code = {name: code for code, name in enumerate(project.classes)}
+        self.learner = self._resumed(entries)
+        _warm_up(self.learner)
+        self._n_trained = len(self.learner.labels)
+        self._thread: threading.Thread | None = None
+
+    def close(self) -> None:
+        """Wait for a training that runs, and let go of the project."""
+        if self._thread is not None:
+            self._thread.join()
+        self._store.close()
+
+    @property
+    def round(self) -> int:
+        """How many trainings there were."""
+        return self.rounds[-1].number if self.rounds else 0
+
+    def next(self, annotator: str) -> int:
+        """An example for an annotator: the one that is theirs already, or another."""
+        with self.lock:
+            self._heard_of(annotator)
+            held = self.leases.held_by(annotator)
+            if held is None:
+                held = self.learner.ask()
+                self.leases.give(held, annotator)
+            return held
+
+    def look_ahead(self, annotator: str) -> dict[int | None, int | None]:
+        """What the annotator would get next, by the answer to what they have; None is a skip."""
+        with self.lock:
+            held = self.leases.held_by(annotator)
+            return {} if held is None else self.learner.look_ahead(held)
+
+    def label(self, annotator: str, labels: Iterable[tuple[int, int]], how: How = "asked") -> None:
+        """Give examples their classes, all at once; they are on disk when this returns."""
+        names, ids = self.project.classes, self.project.pool.ids
+        with self.lock:
+            self._say(
+                annotator,
+                [
+                    Entry(annotator, "label", ids[index], names[code], how=how)
+                    for index, code in labels
+                ],
+            )
+
+    def skip(self, annotator: str, index: int, *, for_good: bool = False) -> None:
+        """Pass over an example: until the next training, or for good since nobody can tell."""
+        kind: Kind = "cannot tell" if for_good else "skip"
+        with self.lock:
+            self._say(annotator, [Entry(annotator, kind, self.project.pool.ids[index])])
+
+    def undo(self, annotator: str) -> int | None:
+        """Take back what the annotator said last, and give them that example again."""
+        with self.lock:
+            last = self.ledger.last_of(annotator)
+            if last is None or last.example not in self.project.index_of:
+                return None
+            index = self.project.index_of[last.example]
+            self._check_free(index, annotator)
+            self._write(
+                [replace(last, kind="undo", label=None, undoes=last.number, at="", number=0)]
+            )
+            self._apply(index)
+            held = self.leases.held_by(annotator)
+            if held is not None and held != index:
+                self._give_back(held)
+            if held != index and self.ledger.standing(last.example) is None:
+                self.learner.hold(index)
+                self.leases.give(index, annotator)
+        self._on_change()
+        return index
+
+    def leave(self, annotator: str) -> None:
+        """The annotator has closed the page: what they had goes back."""
+        with self.lock:
+            self.seen.pop(annotator, None)
+            held = self.leases.held_by(annotator)
+            if held is not None:
+                self._give_back(held)
+        self._on_change()
+
+    def heard_of(self, annotator: str) -> None:
+        """The annotator is still there: their lease begins anew."""
+        with self.lock:
+            is_new = annotator not in self.seen
+            self._heard_of(annotator)
+        if is_new:
+            self._on_change()
+
+    def train(self) -> None:
+        """Train now, in the background; nothing happens if it is being done."""
+        with self.lock:
+            if self.training.is_running:
+                return
+            self.training = replace(self.training, is_running=True)
+            labels, skipped = self.learner.labels, self.learner.skipped
+            again = frozenset(self._not_now)
+            self._thread = threading.Thread(
+                target=self._train, args=(labels, skipped, again), daemon=True
+            )
+            self._thread.start()
+        self._on_change()
+
+    def wait(self) -> None:
+        """Until no training runs."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join()
+
+    def _resumed(self, entries: list[Entry]) -> Learner:
+        """The learner with all that stands in the log."""
+        settings = self.project.settings
+        learner = Learner(
+            self.project.vectors,
+            len(self.project.classes),
+            strategy=settings.strategy,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+            explore=EXPLORE,
+        )
+        labels, skipped = {}, set(self.project.bad)
+        for entry in self.ledger.all_standing():
+            index = self.project.index_of.get(entry.example)
+            if index is None or index in self.project.bad:
+                continue
+            if entry.kind == "label" and entry.label in self._code:
+                labels[index] = self._code[entry.label]
+            elif entry.kind == "cannot tell":
+                skipped.add(index)
+        drawn = {self.project.index_of.get(entry.example, -1) for entry in entries if entry.drawn}
+        state = np.random.default_rng([settings.seed, len(entries)]).bit_generator.state
+        learner.resume(labels, dict(state), skipped, drawn - {-1})
+        return learner
+
+    def _heard_of(self, annotator: str) -> None:
+        self.seen[annotator] = self._clock()
+        self.leases.renew(annotator)
+        for index in self.leases.run_out():
+            self.learner.release(index)
+
+    def _give_back(self, index: int) -> None:
+        self.leases.end(index)
+        if index in self.learner.pending:
+            self.learner.release(index)
+
+    def _check_free(self, index: int, annotator: str) -> None:
+        holder = self.leases.holder(index)
+        if holder not in (None, annotator):
+            name = self.project.pool.ids[index]
+            raise Taken(f"Somebody else is looking at {name!r}.")
+        if index in self.project.bad:
+            raise GalaxyError(self.project.bad[index])
+
+    def _say(self, annotator: str, entries: list[Entry]) -> None:
+        """Write down what was said about some examples, and act on it."""
+        indices = [self.project.index_of[entry.example] for entry in entries]
+        self._heard_of(annotator)
+        for index in indices:
+            self._check_free(index, annotator)
+        drawn = self.learner.drawn
+        self._write(
+            [
+                replace(entry, round=self.round, drawn=index in drawn)
+                for entry, index in zip(entries, indices)
+            ]
+        )
+        for index in indices:
+            self.leases.end(index)
+            self._apply(index)
+        if self._wants_training():
+            self.train()
+        else:
+            self._on_change()
+
+    def _write(self, entries: list[Entry]) -> None:
+        for entry in self._store.add(entries):
+            self.ledger.add(entry)
+
+    def _apply(self, index: int) -> None:
+        """Let the learner know what stands about an example."""
+        standing = self.ledger.standing(self.project.pool.ids[index])
+        self._not_now.discard(index)
+        if standing is not None and standing.kind == "label":
+            self.learner.tell(index, self._code[standing.label or ""])
+        elif standing is not None:
+            self.learner.skip(index)
+            if standing.kind == "skip":
+                self._not_now.add(index)
+        elif index in self.learner.labels:
+            self.learner.withdraw(index)
+        elif index in self.learner.skipped:
+            self.learner.restore(index)
+
+    def _wants_training(self) -> bool:
+        if self.training.is_running:
+            return False
+        labels = self.learner.labels
+        n_new = abs(len(labels) - self._n_trained)
+        can_stop_exploring = self.learner.is_exploring and len(set(labels.values())) > 1
+        return can_stop_exploring or n_new >= self.project.settings.batch_size
+
+    def _train(self, labels: dict[int, int], skipped: set[int], again: frozenset[int]) -> None:
+        begin = time.perf_counter()
+        try:
+            ready = self.learner.prepare_round(labels, skipped, ask_again=again)
+            if ready.strategy is self.learner.explore:
+                _warm_up(ready.session)
+            record = self._record(ready, begin)
+        except Exception as error:  # a round that fails must not end the labelling
+            with self.lock:
+                seconds = time.perf_counter() - begin
+                self.training = Training(seconds=seconds, problem=one_line(error))
+                self._n_trained = len(labels)
+        else:
+            with self.lock:
+                self.learner.go_on(ready)
+                self._not_now -= again
+                self._n_trained = len(labels)
+                self._store.add_round(record)
+                self.rounds.append(record)
+                self.training = Training(seconds=record.seconds)
+        self._on_change()
+
+    def _record(self, ready: NextRound, begin: float) -> RoundRecord:
+        n_classes, labels = len(self.project.classes), ready.labels
+        quality = None
+        if isinstance(ready.model, KernelModel):
+            quality = cross_validated(
+                self.project.vectors, labels, self.learner.drawn, ready.model, n_classes
+            )
+        return RoundRecord(
+            number=self.round + 1,
+            n_labels=len(labels),
+            rare_found=sum(label != n_classes - 1 for label in labels.values()),
+            accuracy=quality.accuracy if quality else None,
+            low=quality.low if quality else None,
+            high=quality.high if quality else None,
+            seconds=time.perf_counter() - begin,
+        )
+
+
+def _warm_up(asking: Learner | Session) -> None:
+    """Let the explorer find its first questions now, so that nobody waits for them."""
+    with suppress(PoolExhausted):
+        asking.release(asking.ask())

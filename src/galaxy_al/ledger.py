@@ -1,0 +1,99 @@
+"""What was said about each example, by whom, and what of it stands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["label", "skip", "cannot tell", "undo"]
+How = Literal["asked", "found", "import"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the log, which only grows.
+
+    Parameters
+    ----------
+    kind
+        ``"skip"`` is not now, ``"cannot tell"`` never; ``"undo"`` takes another entry back.
+    example
+        Its id.
+    label
+        The name of a class, of a label.
+    undoes
+        The number of the entry that an undo takes back.
+    round
+        How many trainings there were before.
+    drawn
+        Whether the example was asked by pure chance.
+    how
+        Whether it was asked, found by the annotator, or imported.
+    at
+        When, in UTC.
+    number
+        Its place in the log, from 1; the store gives it.
+    """
+
+    annotator: str
+    kind: Kind
+    example: str
+    label: str | None = None
+    undoes: int | None = None
+    round: int = 0
+    drawn: bool = False
+    how: How = "asked"
+    at: str = ""
+    number: int = 0
+
+
+class Ledger:
+    """The log in memory.
+
+    Examples
+    --------
+    >>> ledger = Ledger([Entry("ann", "label", "a.jpg", "dent", number=1)])
+    >>> ledger.standing("a.jpg").label
+    'dent'
+    >>> ledger.add(Entry("ann", "undo", "a.jpg", undoes=1, number=2))
+    >>> ledger.standing("a.jpg")
+    """
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._of_example: defaultdict[str, list[Entry]] = defaultdict(list)
+        self._of_annotator: defaultdict[str, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next entry of the log."""
+        if entry.kind != "undo":
+            self._of_example[entry.example].append(entry)
+            self._of_annotator[entry.annotator].append(entry)
+            return
+        for entries in (self._of_example[entry.example], self._of_annotator[entry.annotator]):
+            for at in reversed(range(len(entries))):
+                if entries[at].number == entry.undoes:
+                    del entries[at]
+                    break
+
+    def standing(self, example: str) -> Entry | None:
+        """The last entry about an example that was not taken back."""
+        entries = self._of_example.get(example)
+        return entries[-1] if entries else None
+
+    def all_standing(self) -> list[Entry]:
+        """What stands, in the order in which it was said."""
+        found = [entries[-1] for entries in self._of_example.values() if entries]
+        return sorted(found, key=lambda entry: entry.number)
+
+    def last_of(self, annotator: str) -> Entry | None:
+        """What the annotator said last and did not take back."""
+        entries = self._of_annotator.get(annotator)
+        return entries[-1] if entries else None
+
+    def count_of(self, annotator: str) -> int:
+        """How many entries of the annotator were not taken back."""
+        return len(self._of_annotator.get(annotator, ()))
