@@ -214,7 +214,7 @@ actions = st.lists(
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(script=actions)
 def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, script):
-    project, truth = small_project(tmp_path_factory.mktemp("p"), size=60, batch_size=7)
+    project, _ = small_project(tmp_path_factory.mktemp("p"), size=60, batch_size=7)
     desk, acknowledged, has = Desk(project), [], {}
     for action, who, number in script:
         if action == "next":

@@ -67,7 +67,7 @@ class Desk:
     ) -> None:
         self.project = project
         self.lock = threading.RLock()
-        self._on_change = on_change
+        self.on_change = on_change
         self._store = project.open_store()
         entries = list(self._store.entries())
         self.ledger = Ledger(entries)
@@ -75,7 +75,7 @@ class Desk:
         self.training = Training()
         self.leases = Leases(lease_seconds, clock)
         self.seen: dict[str, float] = {}
-        self._clock = clock
+        self.now = clock
         self._not_now: set[int] = set()  # skipped until the next round
         self._code = {name: code for code, name in enumerate(project.classes)}
         self.learner = self._resumed(entries)
@@ -146,7 +146,7 @@ class Desk:
             if held != index and self.ledger.standing(last.example) is None:
                 self.learner.hold(index)
                 self.leases.give(index, annotator)
-        self._on_change()
+        self.on_change()
         return index
 
     def leave(self, annotator: str) -> None:
@@ -156,7 +156,7 @@ class Desk:
             held = self.leases.held_by(annotator)
             if held is not None:
                 self._give_back(held)
-        self._on_change()
+        self.on_change()
 
     def heard_of(self, annotator: str) -> None:
         """The annotator is still there: their lease begins anew."""
@@ -164,7 +164,7 @@ class Desk:
             is_new = annotator not in self.seen
             self._heard_of(annotator)
         if is_new:
-            self._on_change()
+            self.on_change()
 
     def train(self) -> None:
         """Train now, in the background; nothing happens if it is being done."""
@@ -178,7 +178,7 @@ class Desk:
                 target=self._train, args=(labels, skipped, again), daemon=True
             )
             self._thread.start()
-        self._on_change()
+        self.on_change()
 
     def wait(self) -> None:
         """Until no training runs."""
@@ -211,7 +211,7 @@ class Desk:
         return learner
 
     def _heard_of(self, annotator: str) -> None:
-        self.seen[annotator] = self._clock()
+        self.seen[annotator] = self.now()
         self.leases.renew(annotator)
         for index in self.leases.run_out():
             self.learner.release(index)
@@ -248,7 +248,7 @@ class Desk:
         if self._wants_training():
             self.train()
         else:
-            self._on_change()
+            self.on_change()
 
     def _write(self, entries: list[Entry]) -> None:
         for entry in self._store.add(entries):
@@ -297,7 +297,7 @@ class Desk:
                 self._store.add_round(record)
                 self.rounds.append(record)
                 self.training = Training(seconds=record.seconds)
-        self._on_change()
+        self.on_change()
 
     def _record(self, ready: NextRound, begin: float) -> RoundRecord:
         n_classes, labels = len(self.project.classes), ready.labels

@@ -14,6 +14,7 @@ from galaxy_al.models.heads import Head, HeadTrainer, MakeHead
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
+from galaxy_al.strategies.base import Line
 
 
 class TrainedModel(Protocol):
@@ -202,6 +203,10 @@ class Learner:
     def look_ahead(self, index: int) -> dict[int | None, int | None]:
         """What would be asked next after each answer to an example; None is a skip."""
         return self._session.look_ahead(index)
+
+    def lines(self) -> list[Line]:
+        """The classes' lines as they are now, of a strategy that has such."""
+        return self._session.lines()
 
     def refit(self) -> None:
         """Train on all labels, score the pool and let the strategy begin anew.

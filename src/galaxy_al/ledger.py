@@ -94,6 +94,10 @@ class Ledger:
         entries = self._of_annotator.get(annotator)
         return entries[-1] if entries else None
 
+    def annotators(self) -> list[str]:
+        """Who said anything."""
+        return list(self._of_annotator)
+
     def count_of(self, annotator: str) -> int:
         """How many entries of the annotator were not taken back."""
         return len(self._of_annotator.get(annotator, ()))

@@ -97,6 +97,21 @@ class LinearGraph:
         """Notice that an unlabelled node was taken off the line."""
         self._join(self._place(node, key) - 1)
 
+    def labels(self) -> list[tuple[int, bool]]:
+        """The ranks of the labelled nodes, and whether they are of the class."""
+        return [(self._ranking.rank(node), self._positive[node]) for node in self._nodes]
+
+    def span(self) -> tuple[int, int]:
+        """The ranks between which the next midpoint is: a gap's ends, or what a side reaches."""
+        rank, gap, side = self._ranking.rank, self._shortest_gap(), self._nearest_side()
+        if gap:
+            return rank(gap[2]), rank(gap[3])
+        if side is None:
+            return -1, len(self._ranking)
+        _, _, far, near, outermost = side
+        ends = rank(far), rank(outermost) + rank(near) - rank(far)
+        return min(ends), max(ends)
+
     def first_order(self) -> int | None:
         """The lowest order at which there is a path, if any."""
         if self._shortest_gap():

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal, TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from galaxy_al.snapshot import Snapshot, row_blocks
 
 ROWS_AT_ONCE = 1 << 12  # embeddings worked on at once: the temporaries stay small
 _SCORES_AT_ONCE = 1 << 14
+_LABELS_DRAWN = 150
+
+Item = TypeVar("Item")
 
 
 class Strategy:
@@ -73,6 +77,31 @@ class Strategy:
     ) -> NDArray[np.integer[Any]]:
         """At most ``budget`` askable indices, the most wanted first."""
         raise NotImplementedError(f"{type(self).__name__} implements neither rank nor start.")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One class's line as it is now, to be drawn.
+
+    Parameters
+    ----------
+    size
+        How many examples stand on it, from the least to the most likely of the class.
+    low, high
+        The ranks between which the next question will be; beyond the line's ends where no label
+        bounds them.
+    order
+        How far GALAXY looks around its cuts; 1 while it bisects.
+    labels
+        Ranks of labels, and whether they are of the class; some of them, if there are many.
+    """
+
+    target: int
+    size: int
+    low: int
+    high: int
+    order: int
+    labels: list[tuple[int, bool]]
 
 
 class Session(ABC):
@@ -203,6 +232,13 @@ class Session(ABC):
         except PoolExhausted:
             return None
 
+    def lines(self) -> list[Line]:
+        """The classes' lines, of a strategy that has such. Nothing changes."""
+        return fork(self)._lines_now()
+
+    def _lines_now(self) -> list[Line]:
+        return []
+
     def _follow(self, other: Session) -> None:
         """Keep no books of one's own but look at another session's; it calls `_changed`."""
         self._labels, self._skipped, self._pending = other._labels, other._skipped, other._pending
@@ -288,6 +324,11 @@ class RankedSession(QueuedSession):
         if not ranked:
             raise GalaxyError(f"{type(self._strategy).__name__}.rank gave no example to ask.")
         return ranked
+
+
+def some_of(items: Sequence[Item], most: int = _LABELS_DRAWN) -> list[Item]:
+    """All items, or evenly some of them if there are too many to draw."""
+    return list(items[:: -(-len(items) // most) or 1])
 
 
 def _is_whole(value: object) -> TypeGuard[int]:

@@ -25,7 +25,7 @@ import numpy as np
 
 from galaxy_al.ranking import Place, Ranking, build_rankings, gap_ends, line_up
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.base import Line, Session, Strategy, some_of
 from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.stand_in import StandInSession
@@ -104,6 +104,15 @@ class _Line:
         high = self.ranking.rank(self.places[above][-1]) if above < n_labels else end
         return low, high
 
+    def drawn(self, target: int, rng: np.random.Generator) -> Line:
+        """The line as it is now."""
+        low, high = self.cut(rng)
+        labels = [
+            (self.ranking.rank(place[-1]), sign)
+            for place, sign in some_of(list(zip(self.places, self.is_target)))
+        ]
+        return Line(target, len(self.ranking), low, high, order=1, labels=labels)
+
 
 class FairCutsSession(StandInSession):
     """The model's most likely class stands in for an answer that is not in."""
@@ -148,6 +157,9 @@ class FairCutsSession(StandInSession):
                 if 0 <= rank < size and self._is_free(node := line.ranking.node(rank)):
                     return node
         raise AssertionError("ask looks first whether anything is free")
+
+    def _lines_now(self) -> list[Line]:
+        return [line.drawn(target, self._rng) for target, line in sorted(self._lines.items())]
 
     def _stand(self, index: int, label: int | None) -> None:
         before = self._standing.pop(index, None)

@@ -14,7 +14,7 @@ import numpy as np
 from galaxy_al.linear_graph import LinearGraph
 from galaxy_al.ranking import Ranking, build_rankings, gap_ends, line_keys, line_up
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.base import Line, Session, Strategy, some_of
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.stand_in import StandInSession
 
@@ -88,6 +88,13 @@ class GalaxySession(StandInSession):
         if target is None:
             return None
         return self._graphs[target].midpoint(self._orders[target])
+
+    def _lines_now(self) -> list[Line]:
+        return [
+            Line(target, len(self._rankings[target]), *graph.span(), self._orders[target], labels)
+            for target, graph in sorted(self._graphs.items())
+            for labels in [some_of(graph.labels())]
+        ]
 
     def _shortest(self) -> int | None:
         """The class with the shortest path, all at the same order; ties evenly by chance."""

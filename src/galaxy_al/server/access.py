@@ -1,0 +1,128 @@
+"""Who may come in: names on signed cookies, a token for strangers, and only one's own page."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as NotBase64
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+
+COOKIE = "galaxy_annotator"
+LONGEST_NAME = 60
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+_SECRET_FILE = "secret"
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+        "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Access:
+    """Signs names, so that a cookie or a personal link lets in after a restart, too.
+
+    Parameters
+    ----------
+    token
+        What somebody must know to sign in; None lets everybody in who can reach the server.
+    """
+
+    def __init__(self, folder: Path, token: str | None) -> None:
+        self._key = _secret(folder / _SECRET_FILE)
+        self._token = token
+
+    def may_sign_in(self, token: str) -> bool:
+        """Whether a token is the right one, in constant time."""
+        return self._token is None or hmac.compare_digest(
+            token.encode(errors="replace"), self._token.encode()
+        )
+
+    def sign(self, name: str) -> str:
+        """A text that only we can have made, and that holds a name."""
+        encoded = urlsafe_b64encode(name.encode()).decode()
+        return f"{encoded}.{self._signature(name)}"
+
+    def name_of(self, signed: str) -> str | None:
+        """The name in a text that we signed."""
+        encoded, _, signature = signed.partition(".")
+        try:
+            name = urlsafe_b64decode(encoded.encode()).decode()
+        except (NotBase64, UnicodeError, ValueError):
+            return None
+        if hmac.compare_digest(signature.encode(errors="replace"), self._signature(name).encode()):
+            return name
+        return None
+
+    def _signature(self, name: str) -> str:
+        return hmac.new(self._key, name.encode(), hashlib.sha256).hexdigest()
+
+
+def clean_name(name: str) -> str:
+    """A name as it is kept: without surrounding or odd spaces, and not too long."""
+    cleaned = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    if not 0 < len(cleaned) <= LONGEST_NAME:
+        raise ValueError(f"A name must have 1 to {LONGEST_NAME} characters.")
+    return cleaned
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
+def guard(hosts: frozenset[str]) -> Callable[[Request, Handler], Awaitable[Response]]:
+    """Refuse requests by a strange host name and changes from another page; add the headers.
+
+    Parameters
+    ----------
+    hosts
+        The names by which the server may be called; empty if any may be used. Without it, a
+        page elsewhere could let its own name point here and read everything.
+    """
+
+    async def guarded(request: Request, handle: Handler) -> Response:
+        origin = request.headers.get("origin")
+        host = request.headers.get("host", "")
+        if hosts and (urlsplit(f"//{host}").hostname or "") not in hosts:
+            return refused(421, "This server is not known by that name.")
+        is_change = request.method not in ("GET", "HEAD", "OPTIONS")
+        if is_change and origin is not None and urlsplit(origin).netloc != host:
+            return refused(403, "A page from elsewhere may change nothing.")
+        response = await handle(request)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    return guarded
+
+
+def refused(status: int, reason: str) -> JSONResponse:
+    """The one shape of an error."""
+    return JSONResponse({"error": reason}, status_code=status, headers=_HEADERS)
+
+
+def _secret(path: Path) -> bytes:
+    """The project's key, made when it is first needed and readable by its owner only."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
+    except FileExistsError:
+        pass
+    return path.read_bytes()

@@ -1,0 +1,84 @@
+"""Starting the server of a project."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from threading import Timer
+
+import uvicorn
+
+from galaxy_al.desk import Desk
+from galaxy_al.errors import GalaxyError
+from galaxy_al.files import locked
+from galaxy_al.project import LOCK_FILE, open_project
+from galaxy_al.server.access import LOCAL, Access, new_token
+from galaxy_al.server.app import make_app
+
+
+def serve(
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    opens_page: bool = True,
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Serve a project until interrupted.
+
+    Parameters
+    ----------
+    host
+        Any other address than this machine's own needs a token, which is made and told once.
+    port
+        0 takes any that is free.
+    tell
+        Gets the lines to show: the address, and the token if there is one.
+    """
+    is_local = host in LOCAL
+    token = None if is_local else new_token()
+    with _alone(folder), closing(_listen(host, port)) as listening:
+        project = open_project(folder)
+        desk = Desk(project)
+        address = f"http://{'localhost' if is_local else host}:{listening.getsockname()[1]}"
+        tell(f"{len(project.pool):,} {project.pool.kind}, {len(desk.learner.labels):,} labels")
+        if token:
+            tell(f"Token: {token}")
+        tell(f"Label at {address} (Ctrl+C ends)")
+        if opens_page:
+            Timer(0.5, webbrowser.open, [address]).start()
+        hosts = frozenset(LOCAL) if is_local else frozenset[str]()
+        app = make_app(desk, Access(folder, token), hosts)
+        config = uvicorn.Config(
+            app, log_level="warning", timeout_graceful_shutdown=1, server_header=False
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+        desk.close()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other server has the project."""
+    if not folder.is_dir():
+        raise GalaxyError(f"{folder} is no project: galaxy-al init makes one.")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder / LOCK_FILE, wait=False))
+        except GalaxyError as error:
+            raise GalaxyError(f"Another server is labelling {folder} already.") from error
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise GalaxyError(f"Cannot listen at {host}, port {port}: {error.strerror}.") from error
+    return listening

@@ -1,0 +1,141 @@
+// Many examples at once: the likeliest of a class, those like another one, or a walk.
+
+import { get, post, send } from "./api.js";
+import { classButton } from "./label.js";
+import { content, element } from "./show.js";
+
+const byId = (id) => document.getElementById(id);
+
+export class GridView {
+  constructor(onProblem) {
+    this.onProblem = onProblem;
+    this.selected = new Set();
+    byId("grid-tools").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.likeliest();
+    });
+    byId("grid-class").addEventListener("change", () => this.likeliest());
+    byId("find-text").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const text = byId("find-text-input").value.trim();
+      if (text) this.load(() => get("/api/like-text", { text }), "Like your text");
+    });
+    byId("find-image-input").addEventListener("change", (event) => {
+      const file = event.target.files[0];
+      if (file) this.load(() => send("/api/like-image", file), `Like ${file.name}`);
+    });
+    byId("walk").addEventListener("click", () => this.walk());
+    byId("grid").addEventListener("keydown", (event) => this.move(event));
+  }
+
+  setProject({ classes, kind }) {
+    this.classes = classes;
+    byId("grid-class").replaceChildren(...classes.map((name) => element("option", { value: name, textContent: name })));
+    byId("tile-classes").replaceChildren(...classes.map((name, i) => classButton(name, i, () => this.label(name))));
+    byId("find-text").hidden = kind !== "texts";
+    byId("find-image").hidden = kind !== "images";
+  }
+
+  likeliest() {
+    const label = byId("grid-class").value;
+    return this.load(() => get("/api/likeliest", { label }), `Most likely ${label}`);
+  }
+
+  like(id) { return this.load(() => get("/api/like", { id }), `Like ${id}`); }
+
+  async load(request, title) {
+    this.say("Looking …");
+    try {
+      const { examples, proba, labels } = await request();
+      this.show(examples.map((example, i) => this.tile(example, proba[i], labels[i])));
+      this.say(`${title}: ${examples.length} without a label. Select some, then press a class.`);
+    } catch (error) {
+      this.say("");
+      this.onProblem(error);
+    }
+  }
+
+  async walk(id, radius) {
+    this.say("Looking …");
+    byId("walk-path").textContent = id ? `around ${id}` : "the whole pool";
+    try {
+      const { examples, sizes } = await get("/api/walk", id ? { id, radius } : {});
+      this.show(examples.map((example, i) => this.step(example, sizes[i])));
+      this.say("The middle of each cluster. Go into one, or find more like it.");
+    } catch (error) {
+      this.say("");
+      this.onProblem(error);
+    }
+  }
+
+  show(tiles) {
+    this.selected.clear();
+    byId("grid").replaceChildren(...tiles);
+    if (!tiles.length) byId("grid").append(element("li", { className: "hint", textContent: "Nothing is left." }));
+  }
+
+  tile(example, proba, label) {
+    const likely = proba.indexOf(Math.max(...proba));
+    const button = element("button", { type: "button", className: "tile" }, content(example, 320));
+    button.dataset.id = example.id;
+    button.setAttribute("aria-pressed", "false");
+    button.append(element("span", {
+      className: "caption",
+      textContent: label ?? `${this.classes[likely]} ${Math.round(proba[likely] * 100)}%`,
+    }));
+    button.addEventListener("click", () => this.select(button));
+    return element("li", {}, button);
+  }
+
+  step(example, size) {
+    const enter = element("button", { type: "button", className: "tile" }, content(example, 320),
+      element("span", { className: "caption", textContent: `${size.toLocaleString()} examples` }));
+    enter.addEventListener("click", () => (size > 24 ? this.walk(example.id, size) : this.like(example.id)));
+    const more = element("button", { type: "button", className: "more", textContent: "Find like this" });
+    more.addEventListener("click", () => this.like(example.id));
+    return element("li", {}, enter, more);
+  }
+
+  select(button) {
+    const { id } = button.dataset;
+    const isOn = !this.selected.has(id);
+    if (isOn) this.selected.add(id);
+    else this.selected.delete(id);
+    button.setAttribute("aria-pressed", String(isOn));
+    this.say(this.selected.size ? `${this.selected.size} selected.` : "");
+  }
+
+  async label(name) {
+    if (!this.selected.size) return this.say("Select some first.");
+    const ids = [...this.selected];
+    try {
+      await post("/api/label", { labels: Object.fromEntries(ids.map((id) => [id, name])), how: "found" });
+    } catch (error) {
+      return this.onProblem(error);
+    }
+    for (const tile of byId("grid").querySelectorAll(".tile")) {
+      if (ids.includes(tile.dataset.id)) tile.parentElement.remove();
+    }
+    this.selected.clear();
+    this.say(`${ids.length} labelled ${name}.`);
+    byId("grid").querySelector(".tile")?.focus();
+  }
+
+  move(event) {
+    const steps = { ArrowRight: 1, ArrowLeft: -1 };
+    const tiles = [...byId("grid").querySelectorAll(".tile")];
+    const at = tiles.indexOf(document.activeElement);
+    if (at < 0 || !(event.key in steps)) return;
+    tiles[Math.min(Math.max(at + steps[event.key], 0), tiles.length - 1)].focus();
+    event.preventDefault();
+  }
+
+  say(text) { byId("tile-note").textContent = text; }
+
+  key(event) {
+    const index = "123456789".indexOf(event.key);
+    if (index < 0 || index >= this.classes.length) return false;
+    this.label(this.classes[index]);
+    return true;
+  }
+}

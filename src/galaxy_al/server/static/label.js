@@ -1,0 +1,118 @@
+// One example after the other. The next one is shown at once: the server has said what it asks
+// after each answer. Its own answer then confirms that, or corrects it if somebody else was faster.
+
+import { post } from "./api.js";
+import { Zoom, content, element, preload } from "./show.js";
+
+const byId = (id) => document.getElementById(id);
+
+export class LabelView {
+  constructor(onProblem) {
+    this.onProblem = onProblem;
+    this.stage = byId("stage");
+    this.zoom = new Zoom(this.stage);
+    this.current = null;
+    this.ahead = {};
+    this.waiting = Promise.resolve();
+    this.isWaiting = false;
+    byId("undo").addEventListener("click", () => this.undo());
+    byId("skip").addEventListener("click", () => this.skip(false));
+    byId("cannot-tell").addEventListener("click", () => this.skip(true));
+  }
+
+  setClasses(classes) {
+    this.classes = classes;
+    byId("classes").replaceChildren(...classes.map((name, i) => classButton(name, i, () => this.answer(name))));
+  }
+
+  begin() { return this.ask(() => post("/api/next?ahead=true")); }
+
+  answer(name) {
+    if (!this.current || this.isWaiting) return;
+    const { id } = this.current;
+    this.say(`${id}: ${name}.`);
+    this.move(name, () => post("/api/label?ahead=true", { labels: { [id]: name } }));
+  }
+
+  skip(cannotTell) {
+    if (!this.current || this.isWaiting) return;
+    const { id } = this.current;
+    this.say(cannotTell ? `${id}: can’t tell.` : `${id}: skipped.`);
+    this.move("", () => post("/api/skip?ahead=true", { id, cannot_tell: cannotTell }));
+  }
+
+  undo() {
+    if (this.isWaiting) return;
+    return this.ask(async () => {
+      const back = await post("/api/undo?ahead=true");
+      this.say(back.undone === null ? "There is nothing to undo." : `${back.undone}: taken back.`);
+      return back;
+    });
+  }
+
+  // Show what comes, as the server has foretold, and then hear whether it is so.
+  move(answer, request) {
+    const next = this.ahead[answer];
+    if (next) this.show(next);
+    return this.ask(request);
+  }
+
+  async ask(request) {
+    this.setWaiting(true);
+    try {
+      const { example, ahead } = await request();
+      this.ahead = ahead;
+      if (example?.id !== this.current?.id) this.show(example);
+      Object.values(ahead).forEach(preload);
+    } catch (error) {
+      this.onProblem(error);
+      if (error.status === 409) await this.begin();
+    } finally {
+      this.setWaiting(false);
+    }
+  }
+
+  setWaiting(isWaiting) {
+    this.isWaiting = isWaiting;
+    clearTimeout(this.slow);
+    // What is quick needs no sign.
+    if (isWaiting) this.slow = setTimeout(() => this.stage.classList.add("waiting"), 400);
+    else this.stage.classList.remove("waiting");
+  }
+
+  show(example) {
+    this.current = example;
+    this.stage.replaceChildren(example ? content(example) : element("p", {
+      className: "done", textContent: "Nothing is left to ask.",
+    }));
+    byId("caption").textContent = example?.id ?? "";
+    this.zoom.reset();
+  }
+
+  say(text) { byId("note").textContent = text; }
+
+  key(event) {
+    const index = "123456789".indexOf(event.key);
+    if (index >= 0 && index < this.classes.length) this.answer(this.classes[index]);
+    else if (event.key === "u" || event.key === "Backspace") this.undo();
+    else if (event.key === "s") this.skip(false);
+    else if (event.key === "t") this.skip(true);
+    else if (event.key === "k") byId("like-this").click();
+    else if (event.key === "+" || event.key === "=") this.zoom.by(1.5);
+    else if (event.key === "-") this.zoom.by(1 / 1.5);
+    else return false;
+    return true;
+  }
+}
+
+export function classButton(name, index, onClick) {
+  const button = element("button", { type: "button", className: "class" });
+  button.classList.add(`c${index % 8}`);
+  if (index < 9) {
+    button.append(element("kbd", { textContent: index + 1 }), " ");
+    button.setAttribute("aria-keyshortcuts", index + 1);
+  }
+  button.append(element("span", { textContent: name }));
+  button.addEventListener("click", onClick);
+  return button;
+}

@@ -1,0 +1,104 @@
+// Signing in, going from view to view, keys, and what the server tells by itself.
+
+import { get, post } from "./api.js";
+import { GridView } from "./grid.js";
+import { LabelView } from "./label.js";
+import { draw } from "./panel.js";
+
+const byId = (id) => document.getElementById(id);
+
+const label = new LabelView(problem);
+const grid = new GridView(problem);
+let view = "label";
+
+function problem(error) {
+  if (error.status === 401) return signIn();
+  label.say(error.message);
+  grid.say(error.message);
+}
+
+function signIn() {
+  byId("work").hidden = byId("views").hidden = byId("help-button").hidden = true;
+  byId("sign-in").hidden = false;
+  byId("name").focus();
+}
+
+byId("sign-in-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  byId("sign-in-problem").textContent = "";
+  try {
+    const { link } = await post("/api/sign-in", { name: byId("name").value, token: byId("token").value });
+    sessionStorage.setItem("link", link);
+    byId("sign-in").hidden = true;
+    await begin();
+  } catch (error) {
+    if (error.status === 403) byId("token-field").hidden = false;
+    byId("sign-in-problem").textContent = error.message;
+  }
+});
+
+async function begin() {
+  const { name } = await get("/api/me");
+  byId("me").textContent = name;
+  const status = await get("/api/status");
+  document.title = `${status.project} · galaxy-al`;
+  byId("work").hidden = byId("views").hidden = byId("help-button").hidden = false;
+  const link = sessionStorage.getItem("link");
+  byId("join").textContent = link ? `Your link for another device: ${location.origin}${link}` : "";
+  label.setClasses(status.classes);
+  grid.setProject(status);
+  draw(status);
+  listen();
+  await label.begin();
+}
+
+function listen() {
+  const events = new EventSource("/api/events");
+  events.onmessage = (event) => draw(JSON.parse(event.data));
+  events.onerror = () => label.say("The line to the server is cut. It is tried again …");
+  events.onopen = () => { if (byId("note").textContent.startsWith("The line")) label.say(""); };
+  addEventListener("pagehide", () => { navigator.sendBeacon("/api/leave"); events.close(); });
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+}
+
+function go(to) {
+  view = to;
+  for (const button of byId("views").children) {
+    if (button.dataset.view === to) button.setAttribute("aria-current", "page");
+    else button.removeAttribute("aria-current");
+  }
+  for (const name of ["label", "grid", "find"]) byId(`view-${name}`).hidden = name !== to;
+  byId("tiles").hidden = to === "label";
+  if (to !== "label") grid.show([]);
+  if (to === "grid") grid.likeliest();
+  else if (to === "find") grid.walk();
+  else label.begin();
+}
+
+for (const button of byId("views").children) {
+  button.addEventListener("click", () => go(button.dataset.view));
+}
+byId("like-this").addEventListener("click", () => {
+  const id = label.current?.id;
+  if (!id) return;
+  go("find");
+  byId("walk-path").textContent = "";
+  grid.like(id);
+});
+byId("train").addEventListener("click", () => post("/api/train").catch(problem));
+byId("help-button").addEventListener("click", () => byId("help").showModal());
+
+const VIEW_KEYS = { l: "label", g: "grid", f: "find" };
+
+addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest("input, select, textarea, dialog");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.repeat || byId("work").hidden) return;
+  const key = event.key;
+  let isDone = true;
+  if (key in VIEW_KEYS) go(VIEW_KEYS[key]);
+  else if (key === "?") byId("help").showModal();
+  else isDone = view === "label" ? label.key(event) : grid.key(event);
+  if (isDone) event.preventDefault();
+});
+
+begin().catch(problem);

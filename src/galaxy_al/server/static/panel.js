@@ -1,0 +1,137 @@
+// What is shown beside the examples, drawn anew whenever the server says that something changed.
+
+import { element, svg } from "./show.js";
+
+const byId = (id) => document.getElementById(id);
+const number = (value) => value.toLocaleString();
+const percent = (value) => `${(value * 100).toFixed(value < 0.1 ? 1 : 0)}%`;
+
+export function draw(status) {
+  byId("project").textContent = status.project;
+  model(status);
+  counts(status);
+  found(status);
+  quality(status);
+  lines(status);
+  people(status);
+}
+
+function model({ training, round, rounds, n_labels, batch_size, is_exploring, asking, random }) {
+  const trained = rounds.length ? rounds[rounds.length - 1].n_labels : 0;
+  const left = Math.max(batch_size - (n_labels - trained), 0);
+  let text = round ? `Round ${round}, trained in ${training.seconds.toFixed(1)} s. ` : "";
+  if (training.is_running) text += "Training …";
+  else if (training.problem) text = `The last training failed: ${training.problem}`;
+  else text += `Trains again after ${number(left)} more labels.`;
+  byId("model-state").textContent = text;
+  byId("train").disabled = training.is_running;
+  byId("asking").textContent = is_exploring
+    ? "Only one class is known so far: it explores, asking for the most typical example of every cluster. If you know of a rare one, look for it under Find."
+    : `Asked by ${asking}.`;
+}
+
+function counts({ classes, counts: by, n_labels, n_cannot_tell, size }) {
+  const most = Math.max(...Object.values(by), 1);
+  const rows = classes.map((name, i) => {
+    const bar = element("span", { className: `amount c${i % 8}` });
+    bar.style.width = `${(by[name] / most) * 100}%`;
+    return element("li", {}, element("span", { className: "name", textContent: name }),
+      element("span", { className: "track" }, bar),
+      element("span", { className: "value", textContent: number(by[name]) }));
+  });
+  const cannot = n_cannot_tell ? `, ${number(n_cannot_tell)} can’t tell` : "";
+  rows.push(element("li", { className: "hint", textContent: `${number(n_labels)} of ${number(size)}${cannot}` }));
+  byId("counts").replaceChildren(...rows);
+}
+
+function found({ found: points, random }) {
+  const [n, rare] = points[points.length - 1];
+  const at = random ? random.share * n : null;
+  const how = random?.by === "sample" ? `${number(random.n)} asked by chance` : "the model’s estimate";
+  const text = `${number(rare)} rare in ${number(n)} labels` +
+    (random ? `; at random it would be about ${at < 10 ? at.toFixed(1) : Math.round(at)} (by ${how})` : "");
+  const series = [{ points, name: "found" }];
+  if (random) series.push({ points: [[0, 0], [n, at]], name: "random" });
+  byId("found-chart").replaceChildren(chart(series, null, text, [0, Math.max(rare, at ?? 0, 1)]),
+    element("p", { className: "hint", textContent: text }));
+}
+
+function quality({ rounds }) {
+  const known = rounds.filter((round) => round.accuracy !== null);
+  if (!known.length) {
+    byId("quality-chart").replaceChildren(element("p", { className: "hint", textContent: "Known after the first training with two classes." }));
+    return;
+  }
+  const last = known[known.length - 1];
+  const text = `${percent(last.accuracy)}, between ${percent(last.low)} and ${percent(last.high)}: cross-validated on the labels, which are harder than the pool`;
+  const points = known.map((round) => [round.n_labels, round.accuracy]);
+  const band = known.map((round) => [round.n_labels, round.low, round.high]);
+  byId("quality-chart").replaceChildren(chart([{ points, name: "found" }], band, text, [0, 1]),
+    element("p", { className: "hint", textContent: text }));
+}
+
+function chart(series, band, label, [low, high]) {
+  const width = 300, height = 110, left = 34, bottom = 18, top = 6;
+  const xs = series.flatMap(({ points }) => points.map(([x]) => x));
+  const most = Math.max(...xs, 1);
+  const x = (value) => left + (value / most) * (width - left - 6);
+  const y = (value) => height - bottom - ((value - low) / (high - low || 1)) * (height - bottom - top);
+  const parts = [low, high].map((value) => svg("text", { x: left - 5, y: y(value) + 4, class: "axis end" },
+    high === 1 && low === 0 && band ? percent(value) : number(Math.round(value))));
+  parts.push(svg("text", { x: width - 6, y: height - 3, class: "axis end" }, `${number(most)} labels`));
+  parts.push(svg("line", { x1: left, x2: width - 6, y1: y(low), y2: y(low), class: "frame" }));
+  if (band) {
+    const upper = band.map(([at, , most]) => `${x(at)},${y(most)}`);
+    const lower = band.map(([at, least]) => `${x(at)},${y(least)}`).reverse();
+    parts.push(svg("polygon", { points: [...upper, ...lower].join(" "), class: "band" }));
+    if (band.length === 1) {
+      const [at, least, most] = band[0];
+      parts.push(svg("line", { x1: x(at), x2: x(at), y1: y(least), y2: y(most), class: "whisker" }));
+    }
+  }
+  for (const { points, name } of series) {
+    parts.push(svg("polyline", { points: points.map(([a, b]) => `${x(a)},${y(b)}`).join(" "), class: `curve ${name}` }));
+    const [a, b] = points[points.length - 1];
+    parts.push(svg("circle", { cx: x(a), cy: y(b), r: 2.5, class: `point ${name}` }));
+  }
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "chart" }, ...parts);
+}
+
+function lines({ lines: all, classes, is_exploring }) {
+  if (!all.length) {
+    const text = is_exploring ? "The lines begin when two classes are known." : "This strategy draws no lines.";
+    byId("lines").replaceChildren(element("p", { className: "hint", textContent: text }));
+    return;
+  }
+  byId("lines").replaceChildren(...all.map((line) => oneLine(line, classes)));
+}
+
+// The pool in a row, from the least to the most likely of a class. Around the cut the scale is fine.
+function oneLine({ target, size, low, high, order, labels }, classes) {
+  const width = 300, middle = (low + high) / 2;
+  const scale = Math.max((high - low) / 2, size / 500, 1);
+  const bent = (rank) => Math.asinh((rank - middle) / scale);
+  const [first, last] = [bent(-1), bent(size)];
+  const x = (rank) => 4 + ((bent(rank) - first) / (last - first)) * (width - 8);
+  const free = Math.max(high - low - 1, 0);
+  const state = free ? `${number(free)} between the labels at the cut` : `the cut is found, it widens${order > 1 ? `, order ${number(order)}` : ""}`;
+  const name = classes[target];
+  const ticks = labels.map(([rank, isTarget]) => svg("line", {
+    x1: x(rank), x2: x(rank), y1: isTarget ? 4 : 18, y2: isTarget ? 16 : 30, class: isTarget ? "of-class" : "not-of-class",
+  }));
+  const drawing = svg("svg", {
+    viewBox: `0 0 ${width} 34`, role: "img", class: "line",
+    "aria-label": `${name}: from the least to the most likely of ${number(size)}; ${state}`,
+  },
+  svg("rect", { x: x(low), width: Math.max(x(high) - x(low), 2), y: 3, height: 28, class: "gap" }),
+  svg("line", { x1: 4, x2: width - 4, y1: 17, y2: 17, class: "frame" }), ...ticks);
+  return element("figure", {}, element("figcaption", {}, element("strong", { textContent: name }),
+    element("span", { className: "hint", textContent: ` ${state}` })), drawing);
+}
+
+function people({ annotators }) {
+  byId("people").replaceChildren(...annotators.map(({ name, n, is_here: isHere }) => element("li", {},
+    element("span", { className: isHere ? "dot here" : "dot", ariaHidden: "true" }),
+    element("span", { textContent: `${name}${isHere ? "" : " (away)"}` }),
+    element("span", { className: "value", textContent: number(n) }))));
+}

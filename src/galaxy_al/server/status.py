@@ -1,0 +1,81 @@
+"""What the page shows beside the examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from galaxy_al.desk import Desk
+from galaxy_al.models.kernel import KernelModel
+
+_POINTS = 200  # of a curve
+_ENOUGH_DRAWN = 100  # to estimate from, instead of from the model
+_GONE_AFTER = 45.0  # seconds without a word
+
+
+def status(desk: Desk) -> dict[str, Any]:
+    """The state of a project in numbers, as JSON can have it."""
+    with desk.lock:
+        project, learner = desk.project, desk.learner
+        labels, settings = learner.labels, desk.project.settings
+        other = len(project.classes) - 1
+        standing = desk.ledger.all_standing()
+        counts = Counter(labels.values())
+        kinds = Counter(entry.kind for entry in standing)
+        return {
+            "project": project.folder.resolve().name,
+            "kind": project.pool.kind,
+            "classes": list(project.classes),
+            "size": len(project.pool),
+            "n_bad": len(project.bad),
+            "n_labels": len(labels),
+            "counts": {name: counts[code] for code, name in enumerate(project.classes)},
+            "n_cannot_tell": kinds["cannot tell"],
+            "round": desk.round,
+            "batch_size": settings.batch_size,
+            "training": asdict(desk.training),
+            "asking": learner.explore.name if learner.is_exploring else learner.strategy.name,
+            "is_exploring": learner.is_exploring,
+            "found": _found([entry.label for entry in standing if entry.kind == "label"], desk),
+            "random": _random_share(desk, labels, other),
+            "rounds": [asdict(record) for record in desk.rounds],
+            "lines": [asdict(line) for line in learner.lines()],
+            "annotators": _annotators(desk),
+        }
+
+
+def _found(names: list[str | None], desk: Desk) -> list[tuple[int, int]]:
+    """How many labels were spent, and how many rare examples had been found by then."""
+    other = desk.project.classes[-1]
+    found = np.cumsum([name != other for name in names], dtype=np.int64)
+    if not names:
+        return [(0, 0)]
+    at = np.unique(np.linspace(0, len(names) - 1, _POINTS).astype(int))
+    return [(0, 0), *((i + 1, int(found[i])) for i in at.tolist())]
+
+
+def _random_share(desk: Desk, labels: dict[int, int], other: int) -> dict[str, Any] | None:
+    """How many of those asked at random would be rare, and how that is known."""
+    drawn = [index for index in desk.learner.drawn if index in labels]
+    if len(drawn) >= _ENOUGH_DRAWN:
+        share = float(np.mean([labels[index] != other for index in drawn]))
+        return {"share": share, "by": "sample", "n": len(drawn)}
+    model = desk.learner.model
+    if isinstance(model, KernelModel) and model.shares.any():
+        return {"share": float(model.shares[:other].sum()), "by": "model", "n": len(drawn)}
+    return None
+
+
+def _annotators(desk: Desk) -> list[dict[str, Any]]:
+    now = desk.now()
+    return [
+        {
+            "name": name,
+            "n": desk.ledger.count_of(name),
+            "is_here": now - desk.seen.get(name, -np.inf) < _GONE_AFTER,
+        }
+        for name in sorted({*desk.seen, *desk.ledger.annotators()})
+    ]
