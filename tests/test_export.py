@@ -18,7 +18,9 @@ from galaxy_al.cli import cli
 from galaxy_al.data import load_pool
 from galaxy_al.data.tables import read_table
 from galaxy_al.models.embed import embed
-from galaxy_al.models.export import load_model, save_model, save_onnx
+from galaxy_al.models.export import load_model, save_model
+from galaxy_al.models.kernel import KernelTrainer
+from galaxy_al.models.onnx import save_onnx
 from galaxy_al.models.pretrained import EfficientNetLite, load_embedder
 from galaxy_al.models.train import Trainer
 from test_train import QUICK, every_network, items_for, some_labels, trained
@@ -271,14 +273,30 @@ def test_a_disk_that_is_full_in_the_middle_loses_nothing_that_was_there(tmp_path
     assert after == before
 
 
-def test_only_networks_are_saved(tmp_path):
-    from galaxy_al.models.kernel import KernelTrainer
+@pytest.mark.parametrize("labels", [{i: i % 3 for i in range(30)}, {0: 0, 1: 2}, {0: 1}, {}])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_loaded_kernel_head_scores_as_the_head_does(labels, dtype, tmp_path):
+    rng = np.random.default_rng(0)
+    pool, new = rng.normal(size=(60, 5)).astype(dtype), rng.normal(size=(20, 5)).astype(dtype)
+    model = KernelTrainer(n_classes=3).fit(pool, labels)
+    loaded = load_model(save_model(model, tmp_path / "model", classes=CLASSES))
+    assert (loaded.classes, loaded.kind, loaded.width) == (CLASSES, "embeddings", 5)
+    np.testing.assert_array_equal(loaded.model.proba(new), model.proba(new))
+    np.testing.assert_array_equal(loaded.model.shares, model.shares)
 
+
+def test_a_kernel_head_that_was_tampered_with_is_refused(tmp_path):
     model = KernelTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
-    with pytest.raises(
-        ValueError, match=r"Only networks can be saved, what Trainer\.fit gives, got a KernelModel"
-    ):
-        save_model(model, tmp_path, classes=["rare", "other"])
-    with pytest.raises(ValueError, match="Only networks can be saved"):
+    save_model(model, tmp_path, classes=["rare", "other"])
+    card = json.loads((tmp_path / "card.json").read_text())
+    card["shape"]["width"] = 5
+    (tmp_path / "card.json").write_text(json.dumps(card))
+    with pytest.raises(GalaxyError, match="its tensors are not those of the kernel head"):
+        load_model(tmp_path)
+
+
+def test_only_networks_become_onnx(tmp_path):
+    model = KernelTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
+    with pytest.raises(ValueError, match="This is no network that Trainer made, but a KernelModel"):
         save_onnx(model, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

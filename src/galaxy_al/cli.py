@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from galaxy_al.cli_bench import bench
+from galaxy_al.cli_project import export, init, label, status, train
 from galaxy_al.errors import GalaxyError
 from galaxy_al.version import __version__
 
@@ -213,7 +214,8 @@ def theory(draws: int, seed: int, output: Path) -> None:
     show_theory(draws, seed, output)
 
 
-cli.add_command(bench)
+for command in (bench, init, label, status, export, train):
+    cli.add_command(command)
 
 
 def main() -> None:

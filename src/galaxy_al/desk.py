@@ -15,7 +15,7 @@ from galaxy_al.learner import Learner, NextRound
 from galaxy_al.leases import Leases
 from galaxy_al.ledger import Entry, How, Kind, Ledger
 from galaxy_al.models.kernel import KernelModel
-from galaxy_al.project import Project
+from galaxy_al.project import Project, open_log
 from galaxy_al.quality import cross_validated
 from galaxy_al.store import RoundRecord
 from galaxy_al.strategies import Session
@@ -68,7 +68,7 @@ class Desk:
         self.project = project
         self.lock = threading.RLock()
         self.on_change = on_change
-        self._store = project.open_store()
+        self._store = open_log(project.folder)
         entries = list(self._store.entries())
         self.ledger = Ledger(entries)
         self.rounds = self._store.rounds()

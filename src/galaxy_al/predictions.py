@@ -14,7 +14,6 @@ from galaxy_al.data.tables import write_table
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.embed import embed
 from galaxy_al.models.export import SavedModel
-from galaxy_al.models.pretrained import load_embedder
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Predictions:
 
     ids: list[str]
     classes: tuple[str, ...]
-    proba: NDArray[np.float32]
+    proba: NDArray[np.floating[Any]]
     bad: list[str]
 
     def write(self, path: Path) -> None:
@@ -53,13 +52,21 @@ def predict(saved: SavedModel, pool: Pool) -> Predictions:
 
 def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
     """What the network takes of the examples that can be read, and why the others cannot."""
-    is_ready = pool.kind == "embeddings" and saved.model.shape.width is not None
+    is_ready = pool.kind == "embeddings" and saved.width is not None
     if pool.kind != saved.kind and not is_ready:
         raise GalaxyError(f"The model takes {saved.kind}, and the pool holds {pool.kind}.")
     if is_ready:
-        return pool, {}
+        vectors = np.asarray(pool.items)
+        if vectors.shape[1] != saved.width:
+            raise GalaxyError(
+                f"The model takes {saved.width} numbers an example, the pool has "
+                f"{vectors.shape[1]}."
+            )
+        return vectors, {}
     if saved.embedder is None:
         return without_unreadable(pool)
+    from galaxy_al.models.pretrained import load_embedder
+
     embedder = load_embedder(saved.kind, saved.embedder)
     if embedder.version != saved.version:
         raise GalaxyError(f"{saved.embedder} is not what it was when the model was trained.")

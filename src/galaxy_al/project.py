@@ -113,9 +113,10 @@ class Project:
         """Where the examples are in the pool, by id."""
         return {name: index for index, name in enumerate(self.pool.ids)}
 
-    def open_store(self) -> Store:
-        """The project's log."""
-        return Store(self.folder / LOG_FILE)
+    @cached_property
+    def usable(self) -> set[str]:
+        """The ids of the examples that can be labelled."""
+        return self.index_of.keys() - {self.pool.ids[index] for index in self.bad}
 
 
 def create_project(
@@ -154,10 +155,20 @@ def create_project(
 
 def open_project(folder: Path) -> Project:
     """A project that was made; images and texts that are new are embedded."""
+    settings = read_settings(folder)
+    return _embedded(folder, settings, _load(folder, settings))
+
+
+def read_settings(folder: Path) -> ProjectSettings:
+    """The settings of a project."""
     if not (folder / SETTINGS_FILE).exists():
         raise GalaxyError(f"{folder} is no project: galaxy-al init makes one.")
-    settings = ProjectSettings.read(folder / SETTINGS_FILE)
-    return _embedded(folder, settings, _load(folder, settings))
+    return ProjectSettings.read(folder / SETTINGS_FILE)
+
+
+def open_log(folder: Path) -> Store:
+    """The log of a project."""
+    return Store(folder / LOG_FILE)
 
 
 def _load(folder: Path, settings: ProjectSettings) -> Pool:
@@ -192,6 +203,6 @@ def _import(project: Project, known: Pool) -> None:
         Entry(IMPORTER, "label", known.ids[i], known.classes[known.labels[i]], how="import")
         for i in np.flatnonzero(known.labels != UNLABELED).tolist()
     ]
-    store = project.open_store()
+    store = open_log(project.folder)
     store.add(entries)
     store.close()

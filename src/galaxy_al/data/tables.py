@@ -186,7 +186,7 @@ def _read_json_lines(path: Path) -> Table:
 
 
 def _read_parquet(path: Path) -> Table:
-    content = _pyarrow().parquet.read_table(path)
+    content = load_pyarrow().parquet.read_table(path)
     return Table(path, _ArrowColumns(content), range(content.num_rows))
 
 
@@ -219,21 +219,21 @@ def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
-        writer.writerows(zip(*map(_plain, columns.values())))
+        writer.writerows(zip(*map(plain, columns.values())))
 
 
 def _write_json_lines(path: Path, columns: Mapping[str, Any]) -> None:
     with path.open("w", encoding="utf-8") as file:
-        for row in zip(*map(_plain, columns.values())):
+        for row in zip(*map(plain, columns.values())):
             file.write(json.dumps(dict(zip(columns, row)), ensure_ascii=False) + "\n")
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
-    pyarrow = _pyarrow()
+    pyarrow = load_pyarrow()
     pyarrow.parquet.write_table(pyarrow.table(dict(columns)), path)
 
 
-def _plain(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
+def plain(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
     """Python's own values; single precision with the seven digits it has."""
     if not isinstance(column, np.ndarray):
         return column
@@ -241,7 +241,8 @@ def _plain(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
     return [float(f"{value:.7g}") for value in values] if column.dtype == np.float32 else values
 
 
-def _pyarrow() -> Any:
+def load_pyarrow() -> Any:
+    """Arrow with its Parquet; a clear error if it is not there."""
     try:
         import pyarrow.parquet
     except ImportError as error:

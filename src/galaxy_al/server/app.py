@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 
 from galaxy_al.desk import Desk, Taken
 from galaxy_al.errors import GalaxyError, PoolExhausted
+from galaxy_al.exports import export
+from galaxy_al.labelled import Labelled, labels_of
 from galaxy_al.server.access import COOKIE, Access, clean_name, guard, refused
 from galaxy_al.server.examples import example, image
 from galaxy_al.server.live import Broadcast
 from galaxy_al.server.messages import (
     Clusters,
+    ExportFormat,
     Found,
     Id,
     Labels,
@@ -40,6 +44,13 @@ _YEAR = 365 * 24 * 3600
 _MOST_FOUND = 200
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 401, 403, 404, 409, 413, 421, 422)
+}
+_FILES = {
+    "csv": ("labels.csv", "text/csv"),
+    "jsonl": ("labels.jsonl", "application/jsonl"),
+    "parquet": ("labels.parquet", "application/vnd.apache.parquet"),
+    "coco": ("coco.json", "application/json"),
+    "label-studio": ("label-studio.json", "application/json"),
 }
 Count = Annotated[int, Query(ge=1, le=_MOST_FOUND)]
 
@@ -155,6 +166,11 @@ def _add_pages(app: FastAPI, access: Access) -> None:
         with_cookie(response, name)
         return SignedIn(name=name, link=f"/join/{access.sign(name)}")
 
+    @app.get("/api/me", tags=["sign in"])
+    async def me(request: Request) -> dict[str, str | None]:
+        """Who you are; nobody, before you sign in."""
+        return {"name": access.name_of(request.cookies.get(COOKIE, ""))}
+
     @app.post("/api/sign-out", tags=["sign in"], status_code=204)
     async def sign_out(response: Response) -> None:
         """Forget who you are."""
@@ -164,6 +180,9 @@ def _add_pages(app: FastAPI, access: Access) -> None:
 def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
     Annotator = Annotated[str, Depends(signed_in)]
     project = desk.project
+
+    def shown(index: int | None) -> dict[str, Any] | None:
+        return None if index is None else example(project, index)
 
     def following(annotator: str, ahead: bool) -> dict[str, Any]:
         with desk.lock:
@@ -175,7 +194,7 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         return {
             "example": example(project, index),
             "ahead": {
-                "" if code is None else project.classes[code]: None if at is None else example(project, at)
+                "" if code is None else project.classes[code]: shown(at)
                 for code, at in answers.items()
             },
         }
@@ -225,15 +244,25 @@ def _add_looking(app: FastAPI, desk: Desk, signed_in: Any) -> None:
     Annotator = Annotated[str, Depends(signed_in)]
     project = desk.project
 
-    @app.get("/api/me", tags=["sign in"])
-    async def me(annotator: Annotator) -> dict[str, str]:
-        """Who you are."""
-        return {"name": annotator}
-
     @app.get("/api/status", tags=["live"])
     def show_status(annotator: Annotator) -> Status:
         """How far the project is."""
         return status(desk)
+
+    @app.get("/api/export", tags=["examples"], response_class=Response)
+    def show_export(annotator: Annotator, format: ExportFormat = "csv") -> Response:
+        """The labels: who, when, which round, and the model's probabilities."""
+        with desk.lock:
+            entries = labels_of(project, desk.ledger.all_standing())
+            indices = [project.index_of[entry.example] for entry in entries]
+            proba = desk.learner.proba[indices] if desk.round else None
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "labels"
+            export(Labelled(project, entries, proba), path, format)
+            data = path.read_bytes()
+        name, kind = _FILES[format]
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(data, media_type=kind, headers=headers)
 
     @app.get("/api/image", tags=["examples"], response_class=Response)
     def show_image(

@@ -13,8 +13,8 @@ export class LabelView {
     this.zoom = new Zoom(this.stage);
     this.current = null;
     this.ahead = {};
-    this.waiting = Promise.resolve();
     this.isWaiting = false;
+    this.kept = null;
     byId("undo").addEventListener("click", () => this.undo());
     byId("skip").addEventListener("click", () => this.skip(false));
     byId("cannot-tell").addEventListener("click", () => this.skip(true));
@@ -28,26 +28,32 @@ export class LabelView {
   begin() { return this.ask(() => post("/api/next?ahead=true")); }
 
   answer(name) {
-    if (!this.current || this.isWaiting) return;
+    if (this.mustWait(() => this.answer(name))) return;
     const { id } = this.current;
     this.say(`${id}: ${name}.`);
     this.move(name, () => post("/api/label?ahead=true", { labels: { [id]: name } }));
   }
 
   skip(cannotTell) {
-    if (!this.current || this.isWaiting) return;
+    if (this.mustWait(() => this.skip(cannotTell))) return;
     const { id } = this.current;
     this.say(cannotTell ? `${id}: can’t tell.` : `${id}: skipped.`);
     this.move("", () => post("/api/skip?ahead=true", { id, cannot_tell: cannotTell }));
   }
 
   undo() {
-    if (this.isWaiting) return;
+    if (this.isWaiting) return this.mustWait(() => this.undo());
     return this.ask(async () => {
       const back = await post("/api/undo?ahead=true");
       this.say(back.undone === null ? "There is nothing to undo." : `${back.undone}: taken back.`);
       return back;
     });
+  }
+
+  // An answer to what is shown before the server has confirmed it is kept until it has.
+  mustWait(action) {
+    if (this.isWaiting) this.kept = { id: this.current?.id, action };
+    return this.isWaiting || !this.current;
   }
 
   // Show what comes, as the server has foretold, and then hear whether it is so.
@@ -70,6 +76,9 @@ export class LabelView {
     } finally {
       this.setWaiting(false);
     }
+    const kept = this.kept;
+    this.kept = null;
+    if (kept && kept.id === this.current?.id) kept.action();
   }
 
   setWaiting(isWaiting) {

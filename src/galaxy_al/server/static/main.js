@@ -39,6 +39,7 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
 
 async function begin() {
   const { name } = await get("/api/me");
+  if (name === null) return signIn();
   byId("me").textContent = name;
   const status = await get("/api/status");
   document.title = `${status.project} · galaxy-al`;

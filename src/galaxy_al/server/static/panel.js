@@ -4,7 +4,7 @@ import { element, svg } from "./show.js";
 
 const byId = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString();
-const percent = (value) => `${(value * 100).toFixed(value < 0.1 ? 1 : 0)}%`;
+const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.1 ? 1 : 0)}%`;
 
 export function draw(status) {
   byId("project").textContent = status.project;

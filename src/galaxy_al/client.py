@@ -1,0 +1,116 @@
+"""A small client of the labelling server: ids in, ids out.
+
+It needs nothing but Python's own library, and can be copied into other tools.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http.cookiejar import CookieJar
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, Request, build_opener
+
+from galaxy_al.errors import GalaxyError
+
+
+class Client:
+    """One annotator at a server.
+
+    Parameters
+    ----------
+    address
+        Where the server is, as it printed it.
+    name
+        The annotator's name.
+    token
+        As the server printed it, if it did.
+
+    Examples
+    --------
+    Label what a function of yours knows::
+
+        client = Client("http://localhost:8000", "robot")
+        example = client.next()
+        while example is not None:
+            example = client.label(example["id"], answer(example))
+    """
+
+    def __init__(self, address: str, name: str, token: str = "") -> None:
+        self._address = address.rstrip("/")
+        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
+        self._call("POST", "/api/sign-in", {"name": name, "token": token})
+
+    def next(self) -> dict[str, Any] | None:
+        """The example to look at: its id, and its text, image or vector; None: none is left."""
+        return self._example(self._call("POST", "/api/next"))
+
+    def label(self, id: str, label: str) -> dict[str, Any] | None:
+        """Give an example its class; the next one to look at."""
+        return self._example(self._call("POST", "/api/label", {"labels": {id: label}}))
+
+    def label_many(self, labels: Mapping[str, str]) -> None:
+        """Give examples that you found their classes."""
+        self._call("POST", "/api/label", {"labels": dict(labels), "how": "found"})
+
+    def skip(self, id: str, *, cannot_tell: bool = False) -> dict[str, Any] | None:
+        """Pass over an example until the next training, or for good; the next one."""
+        return self._example(
+            self._call("POST", "/api/skip", {"id": id, "cannot_tell": cannot_tell})
+        )
+
+    def undo(self) -> str | None:
+        """Take back what you said last; the id, or None if there was nothing."""
+        undone: str | None = self._call("POST", "/api/undo")["undone"]
+        return undone
+
+    def leave(self) -> None:
+        """Give back the example that is yours."""
+        self._call("POST", "/api/leave")
+
+    def train(self) -> None:
+        """Train now, in the background."""
+        self._call("POST", "/api/train")
+
+    def status(self) -> dict[str, Any]:
+        """How far the project is."""
+        found: dict[str, Any] = self._call("GET", "/api/status")
+        return found
+
+    def image(self, id: str) -> bytes:
+        """The image of an example."""
+        return self._raw("GET", f"/api/image?{urlencode({'id': id})}")
+
+    def export(self, form: str = "csv") -> bytes:
+        """The labels as a file: csv, jsonl, parquet, coco or label-studio."""
+        return self._raw("GET", f"/api/export?{urlencode({'format': form})}")
+
+    @staticmethod
+    def _example(answer: dict[str, Any]) -> dict[str, Any] | None:
+        found = answer["example"]
+        return found and {key: value for key, value in found.items() if value is not None}
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._raw(method, path, body)
+        return json.loads(answer) if answer else None
+
+    def _raw(self, method: str, path: str, body: Any = None) -> bytes:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = Request(self._address + path, data, headers, method=method)
+        try:
+            with self._opener.open(request) as answer:
+                return bytes(answer.read())
+        except HTTPError as error:
+            raise GalaxyError(_reason(error)) from error
+        except URLError as error:
+            raise GalaxyError(f"Cannot reach {self._address}: {error.reason}.") from error
+
+
+def _reason(error: HTTPError) -> str:
+    try:
+        return str(json.loads(error.read())["error"])
+    except (ValueError, KeyError):
+        return f"The server answered {error.code}."
