@@ -255,7 +255,7 @@ def _add_looking(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         with desk.lock:
             entries = labels_of(project, desk.ledger.all_standing())
             indices = [project.index_of[entry.example] for entry in entries]
-            proba = desk.learner.proba[indices] if desk.round else None
+            proba = None if desk.learner.is_exploring else desk.learner.proba[indices]
         with TemporaryDirectory() as folder:
             path = Path(folder) / "labels"
             export(Labelled(project, entries, proba), path, format)

@@ -40,7 +40,7 @@ def serve(
     """
     is_local = host in LOCAL
     token = None if is_local else new_token()
-    with _alone(folder), closing(_listen(host, port)) as listening:
+    with _alone(folder), closing(listen(host, port)) as listening:
         project = open_project(folder)
         desk = Desk(project)
         address = f"http://{'localhost' if is_local else host}:{listening.getsockname()[1]}"
@@ -72,12 +72,14 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address; a clear error if it is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen()  # whoever comes before the server runs waits for it
     except OSError as error:
         listening.close()
         raise GalaxyError(f"Cannot listen at {host}, port {port}: {error.strerror}.") from error

@@ -1,0 +1,50 @@
+"""Real servers of small projects, in threads of the test."""
+
+import threading
+from contextlib import contextmanager
+
+import requests
+import uvicorn
+
+from galaxy_al.desk import Desk
+from galaxy_al.server.access import LOCAL, Access
+from galaxy_al.server.app import make_app
+from galaxy_al.server.serve import listen
+
+
+class Served:
+    """A server that runs, and requests to it as one browser makes them."""
+
+    def __init__(self, desk, port):
+        self.desk, self.port = desk, port
+        self.address = f"http://localhost:{port}"
+        self.project = desk.project
+
+    def browser(self, name=None, token=""):
+        """Somebody with cookies of their own, signed in if there is a name."""
+        session = requests.Session()
+        if name is not None:
+            answer = session.post(
+                self.address + "/api/sign-in", json={"name": name, "token": token}
+            )
+            answer.raise_for_status()
+        return lambda method, path, **more: session.request(method, self.address + path, **more)
+
+
+@contextmanager
+def served(project, token=None):
+    """Serve a project until the end of the block."""
+    listening = listen("127.0.0.1", 0)
+    desk = Desk(project)
+    app = make_app(desk, Access(project.folder, token), frozenset(LOCAL))
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield Served(desk, listening.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+        desk.close()

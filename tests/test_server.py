@@ -1,0 +1,400 @@
+"""The server: labelling over HTTP, who may come in, and what can be asked of it."""
+
+import csv
+import io
+import json
+import threading
+
+import numpy as np
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from PIL import Image
+from schemathesis.specs.openapi.checks import (
+    ignored_auth,
+    missing_required_header,
+    negative_data_rejection,
+    positive_data_acceptance,
+    unsupported_method,
+)
+
+from galaxy_al import GalaxyError
+from galaxy_al.client import Client
+from galaxy_al.desk import Desk
+from galaxy_al.project import create_project
+from galaxy_al.server.access import COOKIE, Access
+from galaxy_al.server.app import make_app
+from galaxy_al.server.search import MOST_BYTES, decoded, nearest, walk
+from projects import small_project
+from servers import served
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    project, truth = small_project(tmp_path_factory.mktemp("server"))
+    with served(project) as running:
+        running.truth = truth
+        yield running
+
+
+@pytest.fixture
+def ann(server):
+    return server.browser("ann")
+
+
+def test_a_robot_labels_until_it_has_found_the_rare(tmp_path):
+    project, truth = small_project(tmp_path)
+    with served(project) as running:
+        client = Client(running.address, "robot")
+        example = client.next()
+        for _ in range(60):
+            example = client.label(example["id"], truth[example["id"]])
+        running.desk.wait()
+        status = client.status()
+        assert status["n_labels"] == 60
+        assert status["round"] >= 2
+        assert sum(status["counts"].values()) == 60
+        assert status["found"][-1] == [60, 60 - status["counts"]["fine"]]
+        assert 0 < status["rounds"][-1]["low"] <= status["rounds"][-1]["accuracy"] <= 1
+        assert {line["target"] for line in status["lines"]} == {0, 1}
+        last = example["id"]
+        assert client.skip(last)["id"] != last
+        assert client.undo() == last
+        assert client.next()["id"] == last
+        client.leave()
+        rows = list(csv.DictReader(io.StringIO(client.export().decode())))
+        assert {row["id"]: row["label"] for row in rows}.items() <= truth.items()
+        assert len(rows) == 60
+        assert {row["annotator"] for row in rows} == {"robot"}
+        json.loads(client.export("label-studio"))
+
+
+def test_many_labels_at_once_are_found_and_not_asked(server, ann):
+    found = ann("GET", "/api/likeliest?label=dent&count=5").json()["examples"]
+    labels = {example["id"]: "dent" for example in found}
+    assert ann("POST", "/api/label", json={"labels": labels, "how": "found"}).ok
+    entries = [server.desk.ledger.standing(example) for example in labels]
+    assert {(entry.how, entry.label) for entry in entries} == {("found", "dent")}
+    for _ in labels:
+        ann("POST", "/api/undo")
+
+
+def test_two_people_never_get_the_same_example(server):
+    people = [server.browser(f"person {i}") for i in range(8)]
+    got = [person("POST", "/api/next").json()["example"]["id"] for person in people]
+    assert len(set(got)) == len(people)
+    taken = people[1]("POST", "/api/label", json={"labels": {got[0]: "fine"}})
+    assert taken.status_code == 409
+    assert taken.json() == {"error": f"Somebody else is looking at {got[0]!r}."}
+    for person in people:
+        assert person("POST", "/api/leave").status_code == 204
+
+
+def test_the_answer_says_what_comes_after_each_label(server, ann):
+    for _ in range(3):
+        now = ann("POST", "/api/next?ahead=true").json()
+        assert now["ahead"].keys() == {"scratch", "dent", "fine", ""}
+        name = server.truth[now["example"]["id"]]
+        running = server.desk.training.is_running
+        then = ann("POST", "/api/label", json={"labels": {now["example"]["id"]: name}}).json()
+        if not running and not server.desk.training.is_running:
+            assert then["example"]["id"] == now["ahead"][name]["id"]
+        server.desk.wait()
+    ann("POST", "/api/leave")
+
+
+def test_changes_are_told_by_events(server, ann):
+    me = server.browser("eve")
+    stream = me("GET", "/api/events", stream=True)
+    lines = stream.iter_lines()
+    first = json.loads(next(lines).removeprefix(b"data: "))
+    example = ann("POST", "/api/next").json()["example"]["id"]
+    ann("POST", "/api/label", json={"labels": {example: "fine"}})
+    for line in lines:
+        if line.startswith(b"data: "):
+            later = json.loads(line.removeprefix(b"data: "))
+            if later["n_labels"] == first["n_labels"] + 1:
+                break
+    assert "eve" in {person["name"] for person in later["annotators"] if person["is_here"]}
+    stream.close()
+    ann("POST", "/api/leave")
+
+
+def test_nobody_gets_anything_before_signing_in(server):
+    stranger = server.browser()
+    description = stranger("GET", "/api/openapi.json").json()
+    for path, methods in description["paths"].items():
+        for method in methods:
+            if path in ("/api/sign-in", "/api/sign-out", "/api/me"):
+                continue
+            query = "?id=1&label=dent&text=a"
+            answer = stranger(
+                method.upper(), path + query, json={"labels": {"1": "dent"}, "id": "1"}
+            )
+            assert answer.status_code == 401, path
+            assert answer.json() == {"error": "Sign in first."}
+    assert stranger("GET", "/api/me").json() == {"name": None}
+
+
+def test_the_cookie_is_for_this_server_only(server):
+    answer = server.browser()("POST", "/api/sign-in", json={"name": " Zoë \t <b>x</b> "})
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert answer.json()["name"] == "Zoë <b>x</b>"
+
+
+def test_a_cookie_that_was_tampered_with_is_nobodys(server):
+    access = Access(server.project.folder, None)
+    good = access.sign("ann")
+    assert access.name_of(good) == "ann"
+    mixed = access.sign("bob").split(".")[0] + "." + good.split(".")[1]
+    for bad in ("", ".", good[:-1], good + "0", mixed, "é.é"):
+        assert access.name_of(bad) is None
+    answer = requests.get(
+        server.address + "/api/status", cookies={COOKIE: good[:-2] + "00"}, timeout=10
+    )
+    assert answer.status_code == 401
+
+
+def test_a_personal_link_signs_in(server):
+    first = server.browser()
+    link = first("POST", "/api/sign-in", json={"name": "ann"}).json()["link"]
+    other = server.browser()
+    assert other("GET", link).status_code == 200
+    assert other("GET", "/api/me").json() == {"name": "ann"}
+    assert server.browser()("GET", "/join/YW5u.0000").status_code == 403
+
+
+def test_a_token_is_asked_for_where_there_is_one(tmp_path):
+    project, _ = small_project(tmp_path)
+    with served(project, token="open sesame") as running:
+        stranger = running.browser()
+        for wrong in ("", "open", "open sesame ", "öffne"):
+            answer = stranger("POST", "/api/sign-in", json={"name": "eve", "token": wrong})
+            assert answer.status_code == 403
+            assert "set-cookie" not in answer.headers
+        assert running.browser("ann", token="open sesame")("GET", "/api/status").ok
+        with pytest.raises(GalaxyError, match="not the token that the server printed"):
+            Client(running.address, "robot", token="guess")
+
+
+def test_a_page_from_elsewhere_can_change_nothing(server, ann):
+    for origin in ("http://evil.example", "null", f"http://localhost:{server.port + 1}"):
+        answer = ann("POST", "/api/train", headers={"Origin": origin})
+        assert answer.status_code == 403
+        assert answer.json() == {"error": "A page from elsewhere may change nothing."}
+    assert ann("POST", "/api/leave", headers={"Origin": server.address}).ok
+
+
+def test_a_name_that_points_here_is_not_enough(server, ann):
+    answer = ann("GET", "/api/status", headers={"Host": "evil.example"})
+    assert answer.status_code == 421
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api", "/static/main.js", "/api/status", "/nothing", "/api/image?id=1"]
+)
+def test_every_answer_has_the_strict_headers(ann, path):
+    answer = ann("GET", path)
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_the_page_has_no_script_and_no_style_of_its_own(ann):
+    for path in ("/", "/api"):
+        page = ann("GET", path).text
+        assert "<script>" not in page
+        assert "style=" not in page
+        assert " on" + "click" not in page
+
+
+@pytest.mark.parametrize(
+    "id", ["../secret", "/etc/passwd", "..%2fsecret", "project.toml", "\u0000", "", "1/../1"]
+)
+def test_only_examples_of_the_pool_can_be_had(image_server, id):
+    answer = image_server.browser("ann")("GET", "/api/image", params={"id": id})
+    assert answer.status_code in (404, 422)
+    assert "error" in answer.json()
+
+
+def test_static_files_cannot_be_left(ann):
+    for path in ("/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py"):
+        assert ann("GET", path).status_code == 404
+
+
+@pytest.fixture(scope="module")
+def image_server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(0)
+    (folder / "photos").mkdir()
+    for i in range(24):
+        color = (200, 30, 30) if i % 6 == 0 else (30, 30, 200)
+        noise = rng.integers(0, 40, (48, 64, 3)) + np.array(color)
+        suffix = "tif" if i == 1 else "png"
+        picture = Image.fromarray(np.clip(noise, 0, 255).astype(np.uint8))
+        picture.save(folder / "photos" / f"a <b>&'\"{i:02}.{suffix}")
+    (folder / "photos" / "broken.jpg").write_bytes(b"no image")
+    project = create_project(
+        folder / "project",
+        folder / "photos",
+        kind="images",
+        classes=["red"],
+        other="blue",
+        batch_size=5,
+    )
+    with served(project) as running:
+        yield running
+
+
+def test_images_come_whole_small_and_in_a_form_that_pages_show(image_server):
+    ann = image_server.browser("ann")
+    for name in image_server.project.pool.ids:
+        answer = ann("GET", "/api/image", params={"id": name})
+        if name == "broken.jpg":
+            assert answer.status_code in (200, 400)
+            continue
+        kind = answer.headers["content-type"]
+        assert kind == ("image/jpeg" if name.endswith("tif") else "image/png")
+        assert Image.open(io.BytesIO(answer.content)).size == (64, 48)
+        small = ann("GET", "/api/image", params={"id": name, "side": 32}).content
+        assert Image.open(io.BytesIO(small)).size == (32, 24)
+
+
+def test_what_cannot_be_read_is_never_asked(image_server):
+    ann = image_server.browser("ann")
+    for _ in range(24):
+        example = ann("POST", "/api/next").json()["example"]
+        assert example["id"] != "broken.jpg"
+        label = "red" if int(example["id"][-6:-4]) % 6 == 0 else "blue"
+        ann("POST", "/api/label", json={"labels": {example["id"]: label}})
+    assert ann("POST", "/api/next").json() == {"example": None, "ahead": {}}
+    for _ in range(24):
+        assert ann("POST", "/api/undo").json()["undone"] is not None
+
+
+def test_an_uploaded_image_finds_its_like(image_server):
+    ann = image_server.browser("ann")
+    for name, path in zip(image_server.project.pool.ids, image_server.project.pool.items.paths):
+        if name != "broken.jpg":
+            found = ann("POST", "/api/like-image?count=4", data=path.read_bytes()).json()
+            assert found["examples"][0]["id"] == name
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [(b"", 400), (b"GIF89a", 400), (b"<svg/>", 400), (b"x" * (MOST_BYTES + 1), 413)],
+    ids=["nothing", "cut off", "svg", "too large"],
+)
+def test_an_upload_that_is_no_image_is_refused(image_server, data, code):
+    answer = image_server.browser("ann")("POST", "/api/like-image", data=data)
+    assert answer.status_code == code
+    assert "error" in answer.json()
+
+
+def test_a_bomb_is_not_decoded():
+    bomb = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(bomb, "PNG")
+    with pytest.raises(GalaxyError, match=r"no image that can be read|too many pixels"):
+        decoded(bomb.getvalue())
+
+
+def test_embeddings_are_not_searched_by_text_or_image(ann):
+    reason = ann("GET", "/api/like-text?text=dent").json()["error"]
+    assert reason.startswith("A pool of embeddings cannot be searched by text")
+    assert ann("POST", "/api/like-image", data=b"x").status_code == 400
+
+
+def test_the_nearest_are_those_with_the_smallest_distance():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(300, 4)).astype(np.float32)
+    query = rng.normal(size=4)
+    naive = sorted(range(300), key=lambda i: np.linalg.norm(vectors[i] - query))
+    left_out = set(naive[1:4])
+    expected = [i for i in naive if i not in left_out][:10]
+    assert nearest(vectors, query, 10, left_out) == expected
+    assert len(nearest(vectors, query, 500, left_out)) == 297
+
+
+def test_a_walk_covers_the_pool_and_goes_into_a_cluster():
+    rng = np.random.default_rng(0)
+    vectors = np.concatenate([rng.normal(size=(500, 3)), rng.normal(size=(20, 3)) + 30])
+    clusters = walk(vectors, None, 0, rng)
+    assert sum(cluster.size for cluster in clusters) == 520
+    far = [cluster for cluster in clusters if cluster.centre >= 500]
+    assert sum(cluster.size for cluster in far) == 20
+    inside = walk(vectors, far[0].centre, 20, rng)
+    assert all(cluster.centre >= 500 for cluster in inside)
+
+
+def test_like_this_leaves_out_what_is_labelled(server, ann):
+    found = ann("GET", "/api/like?id=7&count=3").json()
+    assert "7" not in [example["id"] for example in found["examples"]]
+    assert found["labels"] == [None] * 3
+    assert ann("GET", "/api/like?id=nothing").json() == {
+        "error": "The pool has no example 'nothing'."
+    }
+
+
+def test_labels_from_many_threads_are_all_kept(tmp_path):
+    project, truth = small_project(tmp_path, size=400)
+    said, problems = {}, []
+
+    def work(name):
+        try:
+            client = Client(running.address, name)
+            example = client.next()
+            for _ in range(25):
+                said[example["id"]] = (name, truth[example["id"]])
+                example = client.label(example["id"], truth[example["id"]])
+            client.leave()
+        except Exception as error:
+            problems.append(error)
+
+    with served(project) as running:
+        threads = [threading.Thread(target=work, args=(f"w{i}",)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        running.desk.wait()
+        assert problems == []
+        assert len(said) == 200
+        standing = {entry.example: entry for entry in running.desk.ledger.all_standing()}
+    assert {name: (entry.annotator, entry.label) for name, entry in standing.items()} == said
+    again = Desk(project)
+    assert len(again.learner.labels) == 200
+    again.close()
+
+
+def _schema(folder):
+    project, _ = small_project(folder)
+    desk = Desk(project)
+    access = Access(project.folder, None)
+    app = make_app(desk, access)
+    return schemathesis.openapi.from_asgi("/api/openapi.json", app), access.sign("fuzz")
+
+
+def test_whatever_is_sent_the_server_never_fails(tmp_path):
+    """Every answer is as described: no 500, no other shape."""
+    schema, cookie = _schema(tmp_path)
+    left_out = [ignored_auth, missing_required_header, negative_data_rejection]
+    left_out += [positive_data_acceptance, unsupported_method]
+    n_called = 0
+    for operation in schema.get_all_operations():
+        operation = operation.ok()
+        if operation.path == "/api/events":  # it never ends
+            continue
+
+        def call(case):
+            nonlocal n_called
+            n_called += 1
+            response = case.call(cookies={COOKIE: cookie})
+            case.validate_response(response, excluded_checks=left_out)
+
+        run = given(case=operation.as_strategy())(call)
+        settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))(run)()
+    assert n_called > 200
