@@ -274,6 +274,7 @@ def test_what_cannot_be_read_is_never_asked(image_server):
     assert ann("POST", "/api/next").json() == {"example": None, "ahead": {}}
     for _ in range(24):
         assert ann("POST", "/api/undo").json()["undone"] is not None
+    ann("POST", "/api/leave")
 
 
 def test_an_uploaded_image_finds_its_like(image_server):

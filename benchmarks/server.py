@@ -1,0 +1,103 @@
+"""Fifty annotators at once on a pool of 1,000,000, and a server that is killed fifty times.
+
+Run:  .venv/bin/python benchmarks/server.py      (about ten minutes)
+
+The server is the real one, a process of its own, with the log on disk. The annotators are threads
+of this process, on the same machine; each thinks for half a second on average. Prints the table of
+docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from crashing import Annotator, free_port, log_of, run_and_kill, start
+from galaxy_al.project import create_project
+
+SIZE, WIDTH, N_CLASSES = 1_000_000, 32, 10
+N_ANNOTATORS, N_LABELS, THINK = 50, 10_000, 0.5
+
+
+def make_project(folder, size, width, n_classes, batch_size):
+    rng = np.random.default_rng(0)
+    np.save(folder / "pool.npy", rng.normal(size=(size, width)).astype(np.float32))
+    return create_project(
+        folder / "project",
+        folder / "pool.npy",
+        kind="embeddings",
+        classes=[f"class {k}" for k in range(n_classes - 1)],
+        other=f"class {n_classes - 1}",
+        batch_size=batch_size,
+    )
+
+
+def watch_training(port, cookie, people):
+    """How often the model was seen in training, until enough labels are given."""
+    seen = Counter()
+    while sum(len(person.acknowledged) for person in people) < N_LABELS:
+        request = Request(f"http://127.0.0.1:{port}/api/status", headers={"Cookie": cookie})
+        with urlopen(request, timeout=60) as answer:
+            seen[json.load(answer)["training"]["is_running"]] += 1
+        time.sleep(2)
+    return seen[True] / sum(seen.values())
+
+
+def many_annotators(folder):
+    project = make_project(folder, SIZE, WIDTH, N_CLASSES, batch_size=500)
+    port = free_port()
+    begin = time.perf_counter()
+    server = start(project.folder, port)
+    started = time.perf_counter() - begin
+    people = [Annotator(port, f"person {i}", N_CLASSES, THINK) for i in range(N_ANNOTATORS)]
+    begin = time.perf_counter()
+    for person in people:
+        person.start()
+    while people[0]._cookie is None:
+        time.sleep(0.1)
+    in_training = watch_training(port, people[0]._cookie, people)
+    for person in people:
+        person.is_over = True
+    for person in people:
+        person.join()
+    elapsed = time.perf_counter() - begin
+    server.send_signal(signal.SIGINT)
+    server.wait()
+    rows = log_of(project.folder)
+    said = {(p.name_of_person, *pair) for p in people for pair in p.acknowledged.items()}
+    seconds = np.concatenate([person.seconds for person in people]) * 1000
+    doubled = sum(n > 1 for n in Counter(example for _, example, _ in rows).values())
+    p50, p95, p99 = np.percentile(seconds, [50, 95, 99])
+    print(f"| labels acknowledged | {len(said):,} in {elapsed:.0f} s |")
+    print(f"| lost, doubled | {len(said - set(rows))}, {doubled} |")
+    print(f"| training while it was looked at | {in_training:.0%} of the time |")
+    print(f"| label + next: median, p95, p99 | {p50:.1f} ms, {p95:.1f} ms, {p99:.1f} ms |")
+    print(f"| start of the server | {started:.1f} s |", flush=True)
+
+
+def many_kills(folder):
+    project = make_project(folder, 20_000, 8, 4, batch_size=200)
+    said, lost = run_and_kill(project.folder, n_kills=50, n_annotators=10, n_classes=4)
+    print(f"| labels acknowledged over 50 kills, lost | {len(said):,}, {len(lost)} |", flush=True)
+
+
+def main():
+    print("| what | measured |")
+    print("|---|---|")
+    for work in (many_annotators, many_kills):
+        with tempfile.TemporaryDirectory() as folder:
+            work(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
