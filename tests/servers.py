@@ -4,12 +4,11 @@ import threading
 from contextlib import contextmanager
 
 import requests
-import uvicorn
 
 from galaxy_al.desk import Desk
 from galaxy_al.server.access import LOCAL, Access
 from galaxy_al.server.app import make_app
-from galaxy_al.server.serve import listen
+from galaxy_al.server.serve import listen, make_server
 
 
 class Served:
@@ -32,13 +31,12 @@ class Served:
 
 
 @contextmanager
-def served(project, token=None):
+def served(project, token=None, port=0):
     """Serve a project until the end of the block."""
-    listening = listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", port)
     desk = Desk(project)
     app = make_app(desk, Access(project.folder, token), frozenset(LOCAL))
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

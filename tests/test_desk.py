@@ -186,6 +186,22 @@ def test_looking_ahead_says_what_comes(project):
     desk.close()
 
 
+def test_with_others_at_work_an_example_is_set_aside(project):
+    desk = Desk(project[0])
+    first, other = desk.next("ann"), desk.next("bob")
+    ahead = desk.look_ahead("ann")
+    aside = ahead[0]
+    assert set(ahead.values()) == {aside}
+    assert ahead.keys() == {0, 1, 2, None}
+    assert desk.look_ahead("bob")[0] not in (first, other, aside)
+    assert desk.look_ahead("ann") == ahead
+    desk.label("ann", [(first, 0)])
+    assert desk.next("ann") == aside
+    desk.leave("ann")
+    assert desk.leases.holder(aside) is None
+    desk.close()
+
+
 def test_everything_can_be_labelled_and_then_nothing_is_left(tmp_path):
     project, truth = small_project(tmp_path, size=60)
     desk = Desk(project)
@@ -240,8 +256,8 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
                 mine = [at for at, entry in enumerate(acknowledged) if entry[0] == who]
                 assert acknowledged.pop(mine[-1])[2] == index
                 has.pop(who, None)
-                if desk.leases.held_by(who) is not None:
-                    has[who] = desk.leases.held_by(who)
+                if desk.leases.held_by(who):
+                    has[who] = desk.leases.held_by(who)[0]
         elif action == "leave":
             desk.leave(who)
             has.pop(who, None)

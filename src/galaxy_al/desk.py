@@ -99,16 +99,25 @@ class Desk:
         with self.lock:
             self._heard_of(annotator)
             held = self.leases.held_by(annotator)
-            if held is None:
-                held = self.learner.ask()
-                self.leases.give(held, annotator)
-            return held
+            return held[0] if held else self._leased(annotator)
 
     def look_ahead(self, annotator: str) -> dict[int | None, int | None]:
-        """What the annotator would get next, by the answer to what they have; None is a skip."""
+        """What the annotator gets next, by the answer to what they have; None is a skip.
+
+        While nobody else is looking at anything it is what the strategy will ask. Otherwise that
+        cannot be known, and an example is set aside for the annotator.
+        """
         with self.lock:
             held = self.leases.held_by(annotator)
-            return {} if held is None else self.learner.look_ahead(held)
+            if not held:
+                return {}
+            if len(held) == 1 and self.leases.is_alone(annotator):
+                return self.learner.look_ahead(held[0])
+            try:
+                after = held[1] if len(held) > 1 else self._leased(annotator)
+            except PoolExhausted:
+                return {}
+            return dict.fromkeys([*range(len(self.project.classes)), None], after)
 
     def label(self, annotator: str, labels: Iterable[tuple[int, int]], how: How = "asked") -> None:
         """Give examples their classes, all at once; they are on disk when this returns."""
@@ -140,10 +149,9 @@ class Desk:
                 [replace(last, kind="undo", label=None, undoes=last.number, at="", number=0)]
             )
             self._apply(index)
-            held = self.leases.held_by(annotator)
-            if held is not None and held != index:
+            for held in self.leases.held_by(annotator):
                 self._give_back(held)
-            if held != index and self.ledger.standing(last.example) is None:
+            if self.ledger.standing(last.example) is None:
                 self.learner.hold(index)
                 self.leases.give(index, annotator)
         self.on_change()
@@ -153,8 +161,7 @@ class Desk:
         """The annotator has closed the page: what they had goes back."""
         with self.lock:
             self.seen.pop(annotator, None)
-            held = self.leases.held_by(annotator)
-            if held is not None:
+            for held in self.leases.held_by(annotator):
                 self._give_back(held)
         self.on_change()
 
@@ -209,6 +216,11 @@ class Desk:
         state = np.random.default_rng([settings.seed, len(entries)]).bit_generator.state
         learner.resume(labels, dict(state), skipped, drawn - {-1})
         return learner
+
+    def _leased(self, annotator: str) -> int:
+        index = self.learner.ask()
+        self.leases.give(index, annotator)
+        return index
 
     def _heard_of(self, annotator: str) -> None:
         self.seen[annotator] = self.now()

@@ -15,7 +15,7 @@ class Lease:
 
 
 class Leases:
-    """At most one annotator has an example, and an annotator has at most one.
+    """At most one annotator has an example; an annotator may have several.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class Leases:
     >>> leases = Leases(seconds=60, clock=lambda: now)
     >>> leases.give(7, "ann")
     >>> leases.holder(7), leases.held_by("ann"), leases.holder(8)
-    ('ann', 7, None)
+    ('ann', [7], None)
     >>> now = 61.0
     >>> leases.run_out()
     [7]
@@ -32,25 +32,21 @@ class Leases:
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
         self._leases: dict[int, Lease] = {}
-        self._held: dict[str, int] = {}
 
     def give(self, index: int, annotator: str) -> None:
-        """Lease an example that nobody has to an annotator who has none."""
-        if index in self._leases or annotator in self._held:
-            raise ValueError(f"Example {index} or annotator {annotator!r} has a lease.")
+        """Lease an example that nobody has."""
+        if index in self._leases:
+            raise ValueError(f"Example {index} is leased to {self._leases[index].annotator!r}.")
         self._leases[index] = Lease(annotator, self._clock() + self._seconds)
-        self._held[annotator] = index
 
     def renew(self, annotator: str) -> None:
-        """Let an annotator's lease begin anew."""
-        if annotator in self._held:
-            self._leases[self._held[annotator]].until = self._clock() + self._seconds
+        """Let an annotator's leases begin anew."""
+        for index in self.held_by(annotator):
+            self._leases[index].until = self._clock() + self._seconds
 
     def end(self, index: int) -> None:
         """Take an example back, if anybody has it."""
-        lease = self._leases.pop(index, None)
-        if lease is not None:
-            del self._held[lease.annotator]
+        self._leases.pop(index, None)
 
     def run_out(self) -> list[int]:
         """End the leases whose time is over; these are the examples."""
@@ -65,6 +61,10 @@ class Leases:
         lease = self._leases.get(index)
         return lease.annotator if lease else None
 
-    def held_by(self, annotator: str) -> int | None:
-        """Which example an annotator has."""
-        return self._held.get(annotator)
+    def held_by(self, annotator: str) -> list[int]:
+        """Which examples an annotator has, the first one first."""
+        return [index for index, lease in self._leases.items() if lease.annotator == annotator]
+
+    def is_alone(self, annotator: str) -> bool:
+        """Whether nobody else has any."""
+        return all(lease.annotator == annotator for lease in self._leases.values())

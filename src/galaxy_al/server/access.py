@@ -8,12 +8,13 @@ import os
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fastapi import Request, Response
+from fastapi import Response
 from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "galaxy_annotator"
 LONGEST_NAME = 60
@@ -31,8 +32,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Access:
@@ -87,8 +86,8 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def guard(hosts: frozenset[str]) -> Callable[[Request, Handler], Awaitable[Response]]:
-    """Refuse requests by a strange host name and changes from another page; add the headers.
+class Guard:
+    """Refuses requests by a strange host name and changes from another page; adds the headers.
 
     Parameters
     ----------
@@ -97,20 +96,43 @@ def guard(hosts: frozenset[str]) -> Callable[[Request, Handler], Awaitable[Respo
         page elsewhere could let its own name point here and read everything.
     """
 
-    async def guarded(request: Request, handle: Handler) -> Response:
-        origin = request.headers.get("origin")
-        host = request.headers.get("host", "")
-        if hosts and (urlsplit(f"//{host}").hostname or "") not in hosts:
-            return refused(421, "This server is not known by that name.")
-        is_change = request.method not in ("GET", "HEAD", "OPTIONS")
-        if is_change and origin is not None and urlsplit(origin).netloc != host:
-            return refused(403, "A page from elsewhere may change nothing.")
-        response = await handle(request)
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self._app, self._hosts = app, hosts
 
-    return guarded
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        problem = self._problem(scope["method"], Headers(scope=scope))
+        if problem is not None:
+            await problem(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+    def _problem(self, method: str, headers: Headers) -> Response | None:
+        origin, host = headers.get("origin"), headers.get("host", "")
+        if self._hosts and _host_name(host) not in self._hosts:
+            return refused(421, "This server is not known by that name.")
+        is_change = method not in ("GET", "HEAD", "OPTIONS")
+        if is_change and origin is not None and origin.partition("://")[2] != host:
+            return refused(403, "A page from elsewhere may change nothing.")
+        return None
+
+
+def _host_name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def refused(status: int, reason: str) -> JSONResponse:

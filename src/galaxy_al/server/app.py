@@ -18,7 +18,7 @@ from galaxy_al.desk import Desk, Taken
 from galaxy_al.errors import GalaxyError, PoolExhausted
 from galaxy_al.exports import export
 from galaxy_al.labelled import Labelled, labels_of
-from galaxy_al.server.access import COOKIE, Access, clean_name, guard, refused
+from galaxy_al.server.access import COOKIE, Access, Guard, clean_name, refused
 from galaxy_al.server.examples import example, image
 from galaxy_al.server.live import Broadcast
 from galaxy_al.server.messages import (
@@ -61,7 +61,7 @@ def make_app(desk: Desk, access: Access, hosts: frozenset[str] = frozenset()) ->
     Parameters
     ----------
     hosts
-        As of `guard`.
+        As of `Guard`.
     """
     broadcast = Broadcast(lambda: status(desk))
     desk.on_change = broadcast.notify
@@ -82,7 +82,8 @@ def make_app(desk: Desk, access: Access, hosts: frozenset[str] = frozenset()) ->
         openapi_url="/api/openapi.json",
         responses=_PROBLEMS,
     )
-    app.middleware("http")(guard(hosts))
+    app.add_middleware(Guard, hosts=hosts)
+    app.state.broadcast = broadcast
     _add_error_shapes(app)
     _add_pages(app, access)
     signed_in = _signed_in(access)

@@ -12,6 +12,7 @@ from typing import Any
 _LEAST_PAUSE = 0.4  # seconds between two messages
 _SHARE_OF_TIME = 0.05  # that may be spent on making them
 _ALIVE_EVERY = 15.0
+_END = ""
 
 
 class Broadcast:
@@ -29,6 +30,11 @@ class Broadcast:
         self._changed = asyncio.Event()
         self._subscribers: set[asyncio.Queue[str]] = set()
 
+    def close(self) -> None:
+        """End all streams: the server goes down. From the loop's own thread."""
+        for queue in self._subscribers:
+            queue.put_nowait(_END)
+
     def notify(self) -> None:
         """Something has changed; from any thread."""
         if self._loop is not None:
@@ -45,9 +51,8 @@ class Broadcast:
             if self._subscribers:
                 text = json.dumps(await asyncio.to_thread(self._make))
                 for queue in self._subscribers:
-                    while not queue.empty():  # whoever is slow gets only the newest
-                        queue.get_nowait()
-                    queue.put_nowait(text)
+                    if queue.empty():  # whoever is slow waits for the one after
+                        queue.put_nowait(text)
             spent = time.perf_counter() - begin
             await asyncio.sleep(max(_LEAST_PAUSE, spent / _SHARE_OF_TIME))
 
@@ -61,6 +66,8 @@ class Broadcast:
                 still_here()
                 try:
                     text = await asyncio.wait_for(queue.get(), _ALIVE_EVERY)
+                    if text == _END:
+                        return
                     yield f"data: {text}\n\n"
                 except asyncio.TimeoutError:
                     yield ": still here\n\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Timer
 
 import uvicorn
+from fastapi import FastAPI
 
 from galaxy_al.desk import Desk
 from galaxy_al.errors import GalaxyError
@@ -52,11 +53,22 @@ def serve(
             Timer(0.5, webbrowser.open, [address]).start()
         hosts = frozenset(LOCAL) if is_local else frozenset[str]()
         app = make_app(desk, Access(folder, token), hosts)
-        config = uvicorn.Config(
-            app, log_level="warning", timeout_graceful_shutdown=1, server_header=False
-        )
-        uvicorn.Server(config).run(sockets=[listening])
+        make_server(app).run(sockets=[listening])
         desk.close()
+
+
+def make_server(app: FastAPI) -> uvicorn.Server:
+    """What runs an app, and ends the open streams before it waits for the rest."""
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.broadcast.close()
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(
+        app, log_level="warning", timeout_graceful_shutdown=3, server_header=False
+    )
+    return Server(config)
 
 
 @contextmanager

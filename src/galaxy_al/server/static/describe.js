@@ -16,7 +16,7 @@ const example = (schema, all) => {
 
 function route(method, path, about, all) {
   const parts = [
-    element("h3", { textContent: `${method.toUpperCase()} ${path}` }),
+    element("h2", { className: "route", textContent: `${method.toUpperCase()} ${path}` }),
     element("p", { textContent: about.description ?? about.summary }),
   ];
   const parameters = (about.parameters ?? []).filter((parameter) => parameter.in === "query");

@@ -43,29 +43,36 @@ export class GridView {
 
   like(id) { return this.load(() => get("/api/like", { id }), `Like ${id}`); }
 
-  async load(request, title) {
+  // Of several searches under way only the newest counts.
+  async newest(request) {
+    const mine = (this.latest = (this.latest ?? 0) + 1);
     this.say("Looking …");
     try {
-      const { examples, proba, labels } = await request();
-      this.show(examples.map((example, i) => this.tile(example, proba[i], labels[i])));
-      this.say(`${title}: ${examples.length} without a label. Select some, then press a class.`);
+      const found = await request();
+      return mine === this.latest ? found : null;
     } catch (error) {
-      this.say("");
-      this.onProblem(error);
+      if (mine === this.latest) {
+        this.say("");
+        this.onProblem(error);
+      }
+      return null;
     }
   }
 
+  async load(request, title) {
+    const found = await this.newest(request);
+    if (!found) return;
+    const { examples, proba, labels } = found;
+    this.show(examples.map((example, i) => this.tile(example, proba[i], labels[i])));
+    this.say(`${title}: ${examples.length} without a label. Select some, then press a class.`);
+  }
+
   async walk(id, radius) {
-    this.say("Looking …");
     byId("walk-path").textContent = id ? `around ${id}` : "the whole pool";
-    try {
-      const { examples, sizes } = await get("/api/walk", id ? { id, radius } : {});
-      this.show(examples.map((example, i) => this.step(example, sizes[i])));
-      this.say("The middle of each cluster. Go into one, or find more like it.");
-    } catch (error) {
-      this.say("");
-      this.onProblem(error);
-    }
+    const found = await this.newest(() => get("/api/walk", id ? { id, radius } : {}));
+    if (!found) return;
+    this.show(found.examples.map((example, i) => this.step(example, found.sizes[i])));
+    this.say("The middle of each cluster. Go into one, or find more like it.");
   }
 
   show(tiles) {

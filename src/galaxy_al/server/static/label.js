@@ -28,42 +28,44 @@ export class LabelView {
   begin() { return this.ask(() => post("/api/next?ahead=true")); }
 
   answer(name) {
-    if (this.mustWait(() => this.answer(name))) return;
+    if (!this.current) return;
     const { id } = this.current;
-    this.say(`${id}: ${name}.`);
-    this.move(name, () => post("/api/label?ahead=true", { labels: { [id]: name } }));
+    this.move(id, name, `${id}: ${name}.`, () => post("/api/label?ahead=true", { labels: { [id]: name } }));
   }
 
   skip(cannotTell) {
-    if (this.mustWait(() => this.skip(cannotTell))) return;
+    if (!this.current) return;
     const { id } = this.current;
-    this.say(cannotTell ? `${id}: can’t tell.` : `${id}: skipped.`);
-    this.move("", () => post("/api/skip?ahead=true", { id, cannot_tell: cannotTell }));
+    const said = cannotTell ? `${id}: can’t tell.` : `${id}: skipped.`;
+    this.move(id, "", said, () => post("/api/skip?ahead=true", { id, cannot_tell: cannotTell }));
   }
 
   undo() {
-    if (this.isWaiting) return this.mustWait(() => this.undo());
-    return this.ask(async () => {
+    if (this.isWaiting) {
+      this.kept = () => this.undo();
+      return;
+    }
+    this.ask(async () => {
       const back = await post("/api/undo?ahead=true");
       this.say(back.undone === null ? "There is nothing to undo." : `${back.undone}: taken back.`);
       return back;
     });
   }
 
-  // An answer to what is shown before the server has confirmed it is kept until it has.
-  mustWait(action) {
-    if (this.isWaiting) this.kept = { id: this.current?.id, action };
-    return this.isWaiting || !this.current;
+  // Show what comes, as the server has foretold, and then hear whether it is so. An answer to what
+  // is shown before the server has confirmed it is kept until it has.
+  move(id, answer, said, request) {
+    if (this.isWaiting) {
+      this.kept = () => this.move(id, answer, said, request);
+      return;
+    }
+    const before = this.current;
+    this.say(said);
+    if (id === before?.id && this.ahead[answer]) this.show(this.ahead[answer]);
+    this.ask(request, before);
   }
 
-  // Show what comes, as the server has foretold, and then hear whether it is so.
-  move(answer, request) {
-    const next = this.ahead[answer];
-    if (next) this.show(next);
-    return this.ask(request);
-  }
-
-  async ask(request) {
+  async ask(request, before) {
     this.setWaiting(true);
     try {
       const { example, ahead } = await request();
@@ -71,6 +73,8 @@ export class LabelView {
       if (example?.id !== this.current?.id) this.show(example);
       Object.values(ahead).forEach(preload);
     } catch (error) {
+      this.kept = null;
+      if (before) this.show(before);
       this.onProblem(error);
       if (error.status === 409) await this.begin();
     } finally {
@@ -78,7 +82,7 @@ export class LabelView {
     }
     const kept = this.kept;
     this.kept = null;
-    if (kept && kept.id === this.current?.id) kept.action();
+    kept?.();
   }
 
   setWaiting(isWaiting) {
