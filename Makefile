@@ -1,4 +1,4 @@
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench browser clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,8 +6,15 @@ BIN := .venv/bin
 demo: .venv/core
 	$(BIN)/galaxy-al demo
 
-test: .venv/dev lint
+test: .venv/dev lint browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+# The page is tested in Chromium: the machine's, Debian's, or else playwright's own.
+browser: .venv/dev
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	|| (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1 \
+	|| $(BIN)/playwright install chromium \
+	|| echo "NO BROWSER: the labelling page will not be tested."
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -113,7 +113,8 @@ def status(project: Path) -> None:
     from galaxy_al.labelled import summary
 
     found = summary(project)
-    click.echo(f"{project}: {found.n_labels:,} labels by {found.n_annotators} annotators")
+    people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
+    click.echo(f"{project}: {found.n_labels:,} labels by {people}")
     for name in found.classes:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:

@@ -72,11 +72,13 @@ export class GridView {
     const found = await this.newest(() => get("/api/walk", id ? { id, radius } : {}));
     if (!found) return;
     this.show(found.examples.map((example, i) => this.step(example, found.sizes[i])));
+    byId("tile-classes").hidden = true;
     this.say("The middle of each cluster. Go into one, or find more like it.");
   }
 
   show(tiles) {
     this.selected.clear();
+    byId("tile-classes").hidden = false;
     byId("grid").replaceChildren(...tiles);
     if (!tiles.length) byId("grid").append(element("li", { className: "hint", textContent: "Nothing is left." }));
   }
