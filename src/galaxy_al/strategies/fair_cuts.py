@@ -61,7 +61,7 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 0.75, sample: float = 0.05) -> None:
+    def __init__(self, discover: float = 0.5, sample: float = 0.05) -> None:
         for name, share in (("discover", discover), ("sample", sample)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be a share between 0 and 1, got {share!r}.")
