@@ -276,3 +276,23 @@ def test_it_finds_far_more_of_the_rare_than_random():
         for name in ("fair-cuts", "random")
     }
     assert found["fair-cuts"] > 3 * found["random"]
+
+
+@given(pools(max_size=25), st.integers(0))
+def test_the_lines_that_are_drawn_are_those_of_the_definition(pool, seed):
+    proba, _, labels = pool
+    session = ONLY_CUTS.start(Snapshot(proba, labels), rng=np.random.default_rng(seed))
+    told = {i: y for i, y in enumerate(labels.tolist()) if y != UNLABELED}
+    lines = session.lines()
+    rare = set(told.values()) - {proba.shape[1] - 1}
+    assert {line.target for line in lines} == rare
+    for line in lines:
+        order = ranking(proba, line.target)
+        expected = [(rank, told[i] == line.target) for rank, i in enumerate(order) if i in told]
+        assert line.labels == expected
+        n_wrong = sum(is_target for rank, is_target in expected if rank <= line.low)
+        n_wrong += sum(not is_target for rank, is_target in expected if rank >= line.high)
+        cuts = [-1, *(rank for rank, _ in expected)]
+        least = min(sum(is_target == (rank <= cut) for rank, is_target in expected) for cut in cuts)
+        assert n_wrong == least
+        assert not any(line.low < rank < line.high for rank, _ in expected)

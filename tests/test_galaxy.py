@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from galaxy_al import UNLABELED, Galaxy, PoolExhausted, Snapshot
 from galaxy_al.strategies.confidence import Confidence
-from naive_galaxy import NaiveGalaxy, midpoints
+from naive_galaxy import NaiveGalaxy, midpoints, ranking
 
 pytestmark = pytest.mark.usefixtures("bucket_sizes")
 
@@ -330,3 +330,15 @@ def test_a_held_example_is_not_asked_and_its_likeliest_class_stands_in():
 def test_an_explorer_must_be_a_strategy():
     with pytest.raises(ValueError, match="explore must be a strategy, got 'random'"):
         Galaxy(explore="random")
+
+
+@given(pools(max_size=25), st.integers(0))
+def test_the_next_question_is_on_a_line_between_the_ends_that_are_drawn(pool, seed):
+    proba, _, labels = pool
+    session = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(seed))
+    lines = session.lines()
+    if (labels != UNLABELED).all() or not lines:
+        return
+    asked = session.ask()
+    on = [ranking(proba, line.target).index(asked) for line in lines]
+    assert any(line.low <= rank <= line.high for line, rank in zip(lines, on))

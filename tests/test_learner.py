@@ -117,6 +117,58 @@ def test_questions_in_flight_survive_a_refit():
     assert waiting[1] not in learner.labels
 
 
+def test_what_happens_while_the_next_round_is_prepared_is_carried_over():
+    embeddings, truth = rare_blobs()
+    learner = Learner(embeddings, 3, batch_size=10)
+    answered(learner, truth, 20)
+    old = list(learner.labels)
+    skipped, not_now = learner.ask(), learner.ask()
+    learner.skip(skipped)
+    learner.skip(not_now)
+    ready = learner.prepare_round(learner.labels, learner.skipped, ask_again=[not_now])
+    later = answered(learner, truth, 5)
+    learner.withdraw(old[0])
+    learner.tell(old[1], (truth[old[1]] + 1) % 3)
+    learner.restore(skipped)
+    skipped_later, held = learner.ask(), learner.ask()
+    learner.skip(skipped_later)
+    before = learner.labels
+    learner.go_on(ready)
+    assert learner.labels == before
+    assert set(later) < learner.labels.keys()
+    assert old[0] not in learner.labels
+    assert learner.skipped == {skipped_later}
+    assert learner.pending == [held]
+    assert sorted(answered(learner, truth, len(truth) - len(before) - 2)) == sorted(
+        set(range(len(truth))) - before.keys() - {skipped_later, held}
+    )
+
+
+def test_a_round_prepared_at_once_is_a_refit():
+    embeddings, truth = rare_blobs()
+    one, other = (Learner(embeddings, 3, batch_size=10, seed=3) for _ in range(2))
+    for learner in (one, other):
+        answered(learner, truth, 20)
+    one.refit()
+    other.go_on(other.prepare_round(other.labels, other.skipped))
+    assert answered(one, truth, 30) == answered(other, truth, 30)
+
+
+def test_until_two_classes_are_known_the_explorer_asks():
+    embeddings, _ = rare_blobs()
+    learner = Learner(embeddings, 3, batch_size=10, explore="typiclust")
+    assert learner.is_exploring
+    for _ in range(10):
+        learner.tell(learner.ask(), 2)
+    learner.refit()
+    assert learner.is_exploring
+    learner.tell(learner.ask(), 0)
+    assert learner.is_exploring
+    learner.refit()
+    assert not learner.is_exploring
+    assert learner.drawn == set()
+
+
 def test_a_head_of_ones_own():
     from sklearn.neighbors import KNeighborsClassifier
 

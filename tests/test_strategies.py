@@ -105,7 +105,7 @@ def test_whatever_is_done_only_free_examples_are_asked(name, pool, data):
     told = {i: int(y) for i, y in enumerate(labels) if y != UNLABELED}
     pending, skipped = set(), set()
     moves = ["ask", "ask", "ask", "tell", "tell any", "release", "skip", "skip any", "withdraw"]
-    moves.append("hold")
+    moves += ["hold", "restore"]
     for move in data.draw(st.lists(st.sampled_from(moves), max_size=30)):
         anyone = data.draw(st.integers(0, len(truth) - 1))
         if move == "ask":
@@ -143,6 +143,9 @@ def test_whatever_is_done_only_free_examples_are_asked(name, pool, data):
         elif move == "hold" and anyone not in told.keys() | pending | skipped:
             session.hold(anyone)
             pending.add(anyone)
+        elif move == "restore" and anyone in skipped:
+            session.restore(anyone)
+            skipped.remove(anyone)
     assert session.labels == told
     assert set(session.pending) == pending
     assert session.skipped == skipped
@@ -188,6 +191,7 @@ def test_wrong_calls_are_refused_and_the_session_stays_usable(name):
         (lambda: session.tell(True, 0), "0 to 59, got True"),
         (lambda: session.tell(index, True), "class 0 to 2, got True"),
         (lambda: session.hold(labeled), "already labelled"),
+        (lambda: session.restore(index), "not skipped: nothing to restore"),
     ]
     for call, message in wrong:
         with pytest.raises(ValueError, match=message):
