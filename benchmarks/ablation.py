@@ -23,7 +23,7 @@ from galaxy_al.simulation import simulate
 from galaxy_al.strategies import FairCuts
 from galaxy_al.strategies.fair_cuts import FairCutsSession
 
-SETTINGS = ("cifar10-2", "cifar100-3", "cifar100-10", "cifar100-3-thinned", "cifar100-10-noisy")
+SETTINGS = ("cifar10-2", "cifar100-3", "cifar100-10", "cifar100-3-thinned", "cifar10-3-noisy")
 SEEDS = range(4)
 
 

@@ -76,6 +76,8 @@ def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_
         "docs/experiments.md",
         "docs/results.md",
         "docs/log.md",
+        "docs/default.md",
+        "docs/labelling.md",
     ],
 )
 def test_linked_files_exist(name):

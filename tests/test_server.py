@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,6 +70,17 @@ def test_a_robot_labels_until_it_has_found_the_rare(tmp_path):
         assert len(rows) == 60
         assert {row["annotator"] for row in rows} == {"robot"}
         json.loads(client.export("label-studio"))
+
+
+def test_the_example_of_the_labelling_page_runs(tmp_path):
+    text = (Path(__file__).parents[1] / "docs" / "labelling.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+    project, truth = small_project(tmp_path, size=60)
+    with served(project) as running:
+        code = block.replace("http://localhost:8000", running.address)
+        exec(code, {"answer": lambda example: truth[example["id"]]})
+        running.desk.wait()
+        assert len(running.desk.learner.labels) == 60
 
 
 def test_many_labels_at_once_are_found_and_not_asked(server, ann):

@@ -70,7 +70,7 @@ class Access:
         return None
 
     def _signature(self, name: str) -> str:
-        return hmac.new(self._key, name.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._key, name.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def clean_name(name: str) -> str:
