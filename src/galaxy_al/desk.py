@@ -270,9 +270,9 @@ class Desk:
         """Let the learner know what stands about an example."""
         standing = self.ledger.standing(self.project.pool.ids[index])
         self._not_now.discard(index)
-        if standing is not None and standing.kind == "label":
-            self.learner.tell(index, self._code[standing.label or ""])
-        elif standing is not None:
+        if standing is not None and standing.label in self._code:
+            self.learner.tell(index, self._code[standing.label])
+        elif standing is not None and standing.kind != "label":
             self.learner.skip(index)
             if standing.kind == "skip":
                 self._not_now.add(index)

@@ -143,6 +143,9 @@ def _add_pages(app: FastAPI, access: Access) -> None:
         )
         return response
 
+    def signed_in(name: str | None) -> SignedIn:
+        return SignedIn(name=name, link=None if name is None else f"/join/{access.sign(name)}")
+
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(_STATIC / "index.html", headers={"Cache-Control": "no-cache"})
@@ -165,12 +168,12 @@ def _add_pages(app: FastAPI, access: Access) -> None:
             raise HTTPException(403, "That is not the token that the server printed.")
         name = clean_name(wanted.name)
         with_cookie(response, name)
-        return SignedIn(name=name, link=f"/join/{access.sign(name)}")
+        return signed_in(name)
 
-    @app.get("/api/me", tags=["sign in"])
-    async def me(request: Request) -> dict[str, str | None]:
+    @app.get("/api/me", tags=["sign in"], response_model=SignedIn)
+    async def me(request: Request) -> SignedIn:
         """Who you are; nobody, before you sign in."""
-        return {"name": access.name_of(request.cookies.get(COOKIE, ""))}
+        return signed_in(access.name_of(request.cookies.get(COOKIE, "")))
 
     @app.post("/api/sign-out", tags=["sign in"], status_code=204)
     async def sign_out(response: Response) -> None:

@@ -34,8 +34,8 @@ class SignIn(Message):
 class SignedIn(Message):
     """The name as it is kept, and a link that signs in on another device."""
 
-    name: str
-    link: str
+    name: str | None
+    link: str | None
 
 
 class Labels(Message):

@@ -10,6 +10,7 @@ import numpy as np
 
 from galaxy_al.desk import Desk
 from galaxy_al.models.kernel import KernelModel
+from galaxy_al.project import IMPORTER
 
 _POINTS = 200  # of a curve
 _ENOUGH_DRAWN = 100  # to estimate from, instead of from the model
@@ -77,5 +78,5 @@ def _annotators(desk: Desk) -> list[dict[str, Any]]:
             "n": desk.ledger.count_of(name),
             "is_here": now - desk.seen.get(name, -np.inf) < _GONE_AFTER,
         }
-        for name in sorted({*desk.seen, *desk.ledger.annotators()})
+        for name in sorted({*desk.seen, *desk.ledger.annotators()} - {IMPORTER})
     ]

@@ -27,8 +27,7 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   byId("sign-in-problem").textContent = "";
   try {
-    const { link } = await post("/api/sign-in", { name: byId("name").value, token: byId("token").value });
-    sessionStorage.setItem("link", link);
+    await post("/api/sign-in", { name: byId("name").value, token: byId("token").value });
     byId("sign-in").hidden = true;
     await begin();
   } catch (error) {
@@ -38,14 +37,13 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
 });
 
 async function begin() {
-  const { name } = await get("/api/me");
+  const { name, link } = await get("/api/me");
   if (name === null) return signIn();
   byId("me").textContent = name;
   const status = await get("/api/status");
   document.title = `${status.project} · galaxy-al`;
   byId("work").hidden = byId("views").hidden = byId("help-button").hidden = false;
-  const link = sessionStorage.getItem("link");
-  byId("join").textContent = link ? `Your link for another device: ${location.origin}${link}` : "";
+  byId("join").textContent = `Your link for another device: ${location.origin}${link}`;
   label.setClasses(status.classes);
   grid.setProject(status);
   draw(status);
