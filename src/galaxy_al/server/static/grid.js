@@ -1,7 +1,7 @@
 // Many examples at once: the likeliest of a class, those like another one, or a walk.
 
 import { get, post, send } from "./api.js";
-import { classButton } from "./label.js";
+import { classButton, classOf } from "./label.js";
 import { content, element } from "./show.js";
 
 const byId = (id) => document.getElementById(id);
@@ -142,9 +142,8 @@ export class GridView {
   say(text) { byId("tile-note").textContent = text; }
 
   key(event) {
-    const index = "123456789".indexOf(event.key);
-    if (index < 0 || index >= this.classes.length) return false;
-    this.label(this.classes[index]);
-    return true;
+    const name = classOf(event.key, this.classes);
+    if (name !== undefined) this.label(name);
+    return name !== undefined;
   }
 }

@@ -105,8 +105,8 @@ export class LabelView {
   say(text) { byId("note").textContent = text; }
 
   key(event) {
-    const index = "123456789".indexOf(event.key);
-    if (index >= 0 && index < this.classes.length) this.answer(this.classes[index]);
+    const name = classOf(event.key, this.classes);
+    if (name !== undefined) this.answer(name);
     else if (event.key === "u" || event.key === "Backspace") this.undo();
     else if (event.key === "s") this.skip(false);
     else if (event.key === "t") this.skip(true);
@@ -118,12 +118,16 @@ export class LabelView {
   }
 }
 
+const KEYS = "1234567890";
+
+export const classOf = (key, classes) => (key.length === 1 ? classes[KEYS.indexOf(key)] : undefined);
+
 export function classButton(name, index, onClick) {
   const button = element("button", { type: "button", className: "class" });
   button.classList.add(`c${index % 8}`);
-  if (index < 9) {
-    button.append(element("kbd", { textContent: index + 1 }), " ");
-    button.setAttribute("aria-keyshortcuts", index + 1);
+  if (index < KEYS.length) {
+    button.append(element("kbd", { textContent: KEYS[index] }), " ");
+    button.setAttribute("aria-keyshortcuts", KEYS[index]);
   }
   button.append(element("span", { textContent: name }));
   button.addEventListener("click", onClick);
