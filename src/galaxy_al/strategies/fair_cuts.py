@@ -2,11 +2,11 @@
 
 What a question is, in order:
 
-1. While a declared class has no label, with probability ``discover``, one that looks for it: in
-   two of three cases where the model is least sure, since it cannot be sure of what it has never
-   seen; in the third by chance, which finds also what the model is wrongly sure of. When all
-   classes have a label, one by chance with probability ``sample``. All that chance asks is a fair
-   sample of what was not labelled.
+1. While a declared class has no label, with probability ``discover``, one that looks for it: as
+   often where the model is least sure, since it cannot be sure of what it has never seen, as by
+   chance, which finds also what the model is wrongly sure of. When all classes have a label, one
+   by chance with probability ``sample``. All that chance asks is a fair sample of what was not
+   labelled.
 2. Otherwise the next rare class in turn that has a label gets it, so that all get equally many.
 3. On its line, GALAXY's order of the pool from the least to the most likely, the cut is where the
    fewest labels are on the wrong side. One wrong label does not move it, and there is one cut,
@@ -30,7 +30,7 @@ from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.stand_in import StandInSession
 
-CHANCE = 1 / 3  # of the questions that look for a missing class
+CHANCE = 1 / 2  # of the questions that look for a missing class
 
 
 class FairCuts(Strategy):
@@ -61,7 +61,7 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 0.5, sample: float = 0.05) -> None:
+    def __init__(self, discover: float = 2 / 3, sample: float = 0.05) -> None:
         for name, share in (("discover", discover), ("sample", sample)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be a share between 0 and 1, got {share!r}.")
