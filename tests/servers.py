@@ -31,18 +31,25 @@ class Served:
 
 
 @contextmanager
-def served(project, token=None, port=0):
-    """Serve a project until the end of the block."""
+def running_app(app, port=0):
+    """The port of an app that runs until the end of the block."""
     listening = listen("127.0.0.1", port)
-    desk = Desk(project)
-    app = make_app(desk, Access(project.folder, token), frozenset(LOCAL))
     server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
-        yield Served(desk, listening.getsockname()[1])
+        yield listening.getsockname()[1]
     finally:
         server.should_exit = True
         thread.join()
         listening.close()
-        desk.close()
+
+
+@contextmanager
+def served(project, token=None, port=0):
+    """Serve a project until the end of the block."""
+    desk = Desk(project)
+    app = make_app(desk, Access(project.folder, token), frozenset(LOCAL))
+    with running_app(app, port) as port:
+        yield Served(desk, port)
+    desk.close()

@@ -216,6 +216,123 @@ def test_everything_can_be_labelled_and_then_nothing_is_left(tmp_path):
     desk.close()
 
 
+def test_an_answer_that_comes_too_late_replaces_nothing(project):
+    clock = Clock()
+    desk = Desk(project[0], lease_seconds=60, clock=clock)
+    index = desk.next("ann")
+    clock.now = 61
+    assert desk.next("bob") == index
+    desk.label("bob", [(index, 1)])
+    with pytest.raises(Taken, match="Somebody else has answered"):
+        desk.skip("ann", index, for_good=True)
+    with pytest.raises(Taken, match="Somebody else has answered"):
+        desk.label("ann", [(index, 0)])
+    assert desk.learner.labels == {index: 1}
+    desk.label("ann", [(index, 0)], how="found")  # on purpose
+    assert desk.learner.labels == {index: 0}
+    desk.close()
+
+
+def test_an_answer_that_comes_twice_is_one(project):
+    desk = Desk(project[0])
+    index = desk.next("ann")
+    desk.label("ann", [(index, 0)])
+    desk.label("ann", [(index, 0)])
+    assert desk.ledger.count_of("ann") == 1
+    assert desk.undo("ann") == index
+    assert desk.learner.labels == {}
+    desk.close()
+
+
+def test_what_is_said_of_a_skipped_example_while_training_runs_stands(project, monkeypatch):
+    desk = Desk(project[0])
+    for _ in range(15):
+        answer(desk, project[1], "ann")
+    desk.wait()
+    index = desk.next("ann")
+    desk.skip("ann", index)
+    go, prepare = threading.Event(), desk.learner.prepare_round
+
+    def slow(*args, **kwargs):
+        ready = prepare(*args, **kwargs)
+        go.wait()
+        return ready
+
+    monkeypatch.setattr(desk.learner, "prepare_round", slow)
+    desk.train()
+    assert desk.undo("ann") == index
+    desk.skip("ann", index, for_good=True)
+    go.set()
+    desk.wait()
+    assert index in desk.learner.skipped
+    desk.close()
+
+
+def test_an_undo_does_not_bring_back_the_skip_of_an_earlier_round(project):
+    desk = Desk(project[0])
+    for _ in range(15):
+        answer(desk, project[1], "ann")
+    desk.wait()
+    index = desk.next("ann")
+    desk.skip("ann", index)
+    desk.train()
+    desk.wait()
+    desk.label("ann", [(index, 0)], how="found")
+    assert desk.undo("ann") == index
+    assert desk.next("ann") == index
+    desk.close()
+
+
+def test_a_round_that_cannot_be_written_is_told_and_training_goes_on(project, monkeypatch):
+    desk = Desk(project[0])
+    write = desk._store.add_round
+
+    def full(record):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(desk._store, "add_round", full)
+    desk.train()
+    desk.wait()
+    assert (desk.training.is_running, desk.training.problem) == (False, "the disk is full")
+    assert desk.round == 0
+    monkeypatch.setattr(desk._store, "add_round", write)
+    desk.train()
+    desk.wait()
+    assert (desk.round, desk.training.problem) == (1, "")
+    desk.close()
+
+
+def test_training_does_not_change_what_was_foretold(project, monkeypatch):
+    desk = Desk(project[0])
+    while desk.learner.is_exploring:
+        answer(desk, project[1], "ann")
+        desk.wait()
+    monkeypatch.setattr(desk.learner, "go_on", lambda ready: None)
+    for _ in range(20):
+        index = desk.next("ann")
+        ahead = desk.look_ahead("ann")
+        desk.train()
+        desk.wait()
+        truth = code(desk, project[1][desk.project.pool.ids[index]])
+        desk.label("ann", [(index, truth)])
+        desk.wait()
+        assert desk.next("ann") == ahead[truth]
+    desk.close()
+
+
+def test_only_what_was_asked_by_chance_counts_as_drawn(project):
+    desk = Desk(project[0])
+    index = desk.learner.ask()
+    desk.learner._session._drawn.add(index)
+    desk.learner._drawn_before.add(index)
+    desk.learner.release(index)
+    assert index not in desk.learner.drawn
+    desk.learner._drawn_before.add(index)
+    desk.label("ann", [(index, 0)], how="found")
+    assert not desk.ledger.standing(desk.project.pool.ids[index]).drawn
+    desk.close()
+
+
 actions = st.lists(
     st.tuples(
         st.sampled_from(["next", "next", "label", "label", "skip", "cannot tell", "undo"])
@@ -263,7 +380,9 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
             has.pop(who, None)
         elif action == "found" and number not in has.values():
             desk.label(who, [(number, number % 3)], how="found")
-            acknowledged.append((who, "label", number, number % 3))
+            said = (who, "label", number, number % 3)
+            if said != next((one for one in reversed(acknowledged) if one[2] == number), None):
+                acknowledged.append(said)
         elif action == "wait":
             desk.wait()
         elif action == "restart":

@@ -25,11 +25,11 @@ from galaxy_al import GalaxyError
 from galaxy_al.client import Client
 from galaxy_al.desk import Desk
 from galaxy_al.project import create_project
-from galaxy_al.server.access import COOKIE, Access
+from galaxy_al.server.access import COOKIE, LOCAL, MOST_BYTES, Access
 from galaxy_al.server.app import make_app
-from galaxy_al.server.search import MOST_BYTES, decoded, nearest, walk
+from galaxy_al.server.search import decoded, nearest, walk
 from projects import small_project
-from servers import served
+from servers import running_app, served
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,52 @@ def test_many_labels_at_once_are_found_and_not_asked(server, ann):
     assert {(entry.how, entry.label) for entry in entries} == {("found", "dent")}
     for _ in labels:
         ann("POST", "/api/undo")
+
+
+def test_what_is_sent_has_a_limit_also_before_signing_in(server):
+    huge = b'{"name": "' + b"x" * (MOST_BYTES + 1) + b'"}'
+    json_type = {"Content-Type": "application/json"}
+    answer = server.browser()("POST", "/api/sign-in", data=huge, headers=json_type)
+    assert answer.status_code == 413
+    assert answer.json() == {"error": "At most 20 MB can be sent."}
+
+
+def test_nobody_is_called_as_imported_labels_are(server):
+    answer = server.browser()("POST", "/api/sign-in", json={"name": " import "})
+    assert answer.status_code == 400
+
+
+def test_closing_one_of_two_pages_gives_nothing_back(server):
+    me = server.browser("two pages")
+    streams = [me("GET", "/api/events", stream=True) for _ in range(2)]
+    told = [stream.iter_lines() for stream in streams]
+    assert all(next(lines) for lines in told)
+    mine = me("POST", "/api/next").json()["example"]["id"]
+    me("POST", "/api/leave")
+    assert server.desk.leases.holder(server.project.index_of[mine]) == "two pages"
+    for stream in streams:
+        stream.close()
+    server.desk.leave("two pages")
+
+
+def test_a_proxy_has_a_name_and_cookies_for_tls_only(tmp_path):
+    project, _ = small_project(tmp_path)
+    app = make_app(
+        Desk(project),
+        Access(project.folder, "secret", is_secure=True),
+        frozenset({*LOCAL, "label.example.org"}),
+        "label.example.org",
+    )
+    with running_app(app) as port:
+        address = f"http://localhost:{port}/api/sign-in"
+        body = {"name": "ann", "token": "secret"}
+        for host in ("label.example.org", f"localhost:{port}"):
+            headers = {"Host": host, "Origin": "https://label.example.org"}
+            answer = requests.post(address, json=body, headers=headers, timeout=10)
+            assert answer.status_code == 200
+            assert "Secure" in answer.headers["set-cookie"]
+        headers["Origin"] = "https://evil.example.org"
+        assert requests.post(address, json=body, headers=headers, timeout=10).status_code == 403
 
 
 def test_two_people_never_get_the_same_example(server):
@@ -275,6 +321,19 @@ def test_images_come_whole_small_and_in_a_form_that_pages_show(image_server):
         assert Image.open(io.BytesIO(answer.content)).size == (64, 48)
         small = ann("GET", "/api/image", params={"id": name, "side": 32}).content
         assert Image.open(io.BytesIO(small)).size == (32, 24)
+
+
+def test_an_image_that_is_gone_is_an_error_that_says_so(image_server):
+    path = image_server.project.pool.items.paths[5]
+    kept = path.read_bytes()
+    path.unlink()
+    ann = image_server.browser("ann")
+    for more in ({}, {"side": 32}):
+        params = {"id": image_server.project.pool.ids[5], **more}
+        answer = ann("GET", "/api/image", params=params)
+        assert answer.status_code == 400
+        assert "Cannot read" in answer.json()["error"]
+    path.write_bytes(kept)
 
 
 def test_what_cannot_be_read_is_never_asked(image_server):

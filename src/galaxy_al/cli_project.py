@@ -85,8 +85,9 @@ def init(
 @PROJECT
 @click.option("--host", default="127.0.0.1", show_default=True, help="Others need a token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.option("--name", default="", help="Of a proxy with TLS in front of it.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
-def label(project: Path, host: str, port: int, opens: bool) -> None:
+def label(project: Path, host: str, port: int, name: str, opens: bool) -> None:
     """Start the labelling page of a project; several people can label at once.
 
     \b
@@ -98,7 +99,7 @@ def label(project: Path, host: str, port: int, opens: bool) -> None:
         from galaxy_al.server.serve import serve
     except ImportError as error:
         raise GalaxyError("The page needs pip install 'galaxy-al[app]'.") from error
-    serve(project, host=host, port=port, opens_page=opens, tell=click.echo)
+    serve(project, host=host, port=port, name=name, opens_page=opens, tell=click.echo)
 
 
 @click.command()

@@ -15,7 +15,7 @@ from galaxy_al.learner import Learner, NextRound
 from galaxy_al.leases import Leases
 from galaxy_al.ledger import Entry, How, Kind, Ledger
 from galaxy_al.models.kernel import KernelModel
-from galaxy_al.project import Project, open_log
+from galaxy_al.project import IMPORTER, Project, open_log
 from galaxy_al.quality import cross_validated
 from galaxy_al.store import RoundRecord
 from galaxy_al.strategies import Session
@@ -80,7 +80,7 @@ class Desk:
         self._code = {name: code for code, name in enumerate(project.classes)}
         self.learner = self._resumed(entries)
         _warm_up(self.learner)
-        self._n_trained = len(self.learner.labels)
+        self.n_trained = len(self.learner.labels)
         self._thread: threading.Thread | None = None
 
     def close(self) -> None:
@@ -140,22 +140,27 @@ class Desk:
     def undo(self, annotator: str) -> int | None:
         """Take back what the annotator said last, and give them that example again."""
         with self.lock:
+            self._heard_of(annotator)
             last = self.ledger.last_of(annotator)
-            if last is None or last.example not in self.project.index_of:
+            while last is not None and last.example not in self.project.usable:
+                self._take_back(last)  # the example is gone, what was said before is not
+                last = self.ledger.last_of(annotator)
+            if last is None:
                 return None
             index = self.project.index_of[last.example]
-            self._check_free(index, annotator)
-            self._write(
-                [replace(last, kind="undo", label=None, undoes=last.number, at="", number=0)]
-            )
+            self._check_not_taken(index, annotator)
+            self._take_back(last)
             self._apply(index)
             for held in self.leases.held_by(annotator):
                 self._give_back(held)
-            if self.ledger.standing(last.example) is None:
+            if index not in self.learner.labels and index not in self.learner.skipped:
                 self.learner.hold(index)
                 self.leases.give(index, annotator)
         self.on_change()
         return index
+
+    def _take_back(self, entry: Entry) -> None:
+        self._write([replace(entry, kind="undo", label=None, undoes=entry.number, at="", number=0)])
 
     def leave(self, annotator: str) -> None:
         """The annotator has closed the page: what they had goes back."""
@@ -181,8 +186,9 @@ class Desk:
             self.training = replace(self.training, is_running=True)
             labels, skipped = self.learner.labels, self.learner.skipped
             again = frozenset(self._not_now)
+            rng = np.random.default_rng([abs(self.project.settings.seed), self.round, len(labels)])
             self._thread = threading.Thread(
-                target=self._train, args=(labels, skipped, again), daemon=True
+                target=self._train, args=(labels, skipped, again, rng), daemon=True
             )
             self._thread.start()
         self.on_change()
@@ -213,7 +219,7 @@ class Desk:
             elif entry.kind == "cannot tell":
                 skipped.add(index)
         drawn = {self.project.index_of.get(entry.example, -1) for entry in entries if entry.drawn}
-        state = np.random.default_rng([settings.seed, len(entries)]).bit_generator.state
+        state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
         learner.resume(labels, dict(state), skipped, drawn - {-1})
         return learner
 
@@ -233,25 +239,46 @@ class Desk:
         if index in self.learner.pending:
             self.learner.release(index)
 
-    def _check_free(self, index: int, annotator: str) -> None:
-        holder = self.leases.holder(index)
-        if holder not in (None, annotator):
-            name = self.project.pool.ids[index]
-            raise Taken(f"Somebody else is looking at {name!r}.")
+    def _check_not_taken(self, index: int, annotator: str) -> None:
+        if self.leases.holder(index) not in (None, annotator):
+            raise Taken(f"Somebody else is looking at {self.project.pool.ids[index]!r}.")
+
+    def _check(self, entry: Entry, index: int) -> None:
+        """Refuse to say something about an example that cannot be used, or is somebody else's."""
         if index in self.project.bad:
             raise GalaxyError(self.project.bad[index])
+        self._check_not_taken(index, entry.annotator)
+        standing = self.ledger.standing(entry.example)
+        if entry.how != "asked" or standing is None or standing.kind == "skip":
+            return
+        if standing.annotator not in (entry.annotator, IMPORTER):
+            raise Taken(f"Somebody else has answered {entry.example!r} meanwhile.")
+
+    def _stands(self, entry: Entry) -> bool:
+        """Whether the same was said before by the same, as when an answer comes twice."""
+        standing = self.ledger.standing(entry.example)
+        if standing is None or self._is_over(standing):
+            return False
+        both = (standing, entry)
+        before, now = ((said.annotator, said.kind, said.label) for said in both)
+        return before == now
+
+    def _is_over(self, entry: Entry) -> bool:
+        """Whether it is a skip of an earlier round."""
+        return entry.kind == "skip" and entry.round < self.round
 
     def _say(self, annotator: str, entries: list[Entry]) -> None:
         """Write down what was said about some examples, and act on it."""
         indices = [self.project.index_of[entry.example] for entry in entries]
         self._heard_of(annotator)
-        for index in indices:
-            self._check_free(index, annotator)
+        for entry, index in zip(entries, indices):
+            self._check(entry, index)
         drawn = self.learner.drawn
         self._write(
             [
-                replace(entry, round=self.round, drawn=index in drawn)
+                replace(entry, round=self.round, drawn=entry.how == "asked" and index in drawn)
                 for entry, index in zip(entries, indices)
+                if not self._stands(entry)
             ]
         )
         for index in indices:
@@ -269,6 +296,8 @@ class Desk:
     def _apply(self, index: int) -> None:
         """Let the learner know what stands about an example."""
         standing = self.ledger.standing(self.project.pool.ids[index])
+        if standing is not None and self._is_over(standing):
+            standing = None
         self._not_now.discard(index)
         if standing is not None and standing.label in self._code:
             self.learner.tell(index, self._code[standing.label])
@@ -285,31 +314,37 @@ class Desk:
         if self.training.is_running:
             return False
         labels = self.learner.labels
-        n_new = abs(len(labels) - self._n_trained)
+        n_new = abs(len(labels) - self.n_trained)
         can_stop_exploring = self.learner.is_exploring and len(set(labels.values())) > 1
         return can_stop_exploring or n_new >= self.project.settings.batch_size
 
-    def _train(self, labels: dict[int, int], skipped: set[int], again: frozenset[int]) -> None:
-        begin = time.perf_counter()
+    def _train(
+        self,
+        labels: dict[int, int],
+        skipped: set[int],
+        again: frozenset[int],
+        rng: np.random.Generator,
+    ) -> None:
+        begin, problem = time.perf_counter(), ""
         try:
-            ready = self.learner.prepare_round(labels, skipped, ask_again=again)
+            ready = self.learner.prepare_round(labels, skipped, again, rng)
             if ready.strategy is self.learner.explore:
                 _warm_up(ready.session)
-            record = self._record(ready, begin)
+            self._go_on(ready, self._record(ready, begin), again)
         except Exception as error:  # a round that fails must not end the labelling
-            with self.lock:
-                seconds = time.perf_counter() - begin
-                self.training = Training(seconds=seconds, problem=one_line(error))
-                self._n_trained = len(labels)
-        else:
-            with self.lock:
-                self.learner.go_on(ready)
-                self._not_now -= again
-                self._n_trained = len(labels)
-                self._store.add_round(record)
-                self.rounds.append(record)
-                self.training = Training(seconds=record.seconds)
+            problem = one_line(error)
+        with self.lock:
+            self.n_trained = len(labels)
+            self.training = Training(seconds=time.perf_counter() - begin, problem=problem)
         self.on_change()
+
+    def _go_on(self, ready: NextRound, record: RoundRecord, again: frozenset[int]) -> None:
+        with self.lock:
+            self._store.add_round(record)
+            self.rounds.append(record)
+            self.learner.go_on(ready)
+            for index in again:  # what was said of them since the training began
+                self._apply(index)
 
     def _record(self, ready: NextRound, begin: float) -> RoundRecord:
         n_classes, labels = len(self.project.classes), ready.labels

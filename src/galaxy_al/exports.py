@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from galaxy_al.data.pool import ImageFiles
 from galaxy_al.data.tables import load_pyarrow, plain, write_table
 from galaxy_al.errors import GalaxyError
-from galaxy_al.files import writing
+from galaxy_al.files import reading, writing
 from galaxy_al.labelled import Labelled
 from galaxy_al.project import Project
 from galaxy_al.version import __version__
@@ -167,7 +167,8 @@ def _abouts(labelled: Labelled) -> list[dict[str, Any]]:
 def _size(files: ImageFiles, index: int) -> tuple[int, int]:
     from PIL import Image
 
-    with Image.open(files.paths[index]) as image:
+    path = files.paths[index]
+    with reading(path), Image.open(path) as image:
         return int(image.width), int(image.height)
 
 

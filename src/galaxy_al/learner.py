@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.forks import fork
 from galaxy_al.models.heads import Head, HeadTrainer, MakeHead
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
-from galaxy_al.strategies.base import Line
 
 
 class TrainedModel(Protocol):
@@ -186,6 +186,7 @@ class Learner:
 
     def release(self, index: int) -> None:
         """Give an example back unanswered."""
+        self._drawn_before.discard(index)
         self._session.release(index)
 
     def restore(self, index: int) -> None:
@@ -204,9 +205,9 @@ class Learner:
         """What would be asked next after each answer to an example; None is a skip."""
         return self._session.look_ahead(index)
 
-    def lines(self) -> list[Line]:
-        """The classes' lines as they are now, of a strategy that has such."""
-        return self._session.lines()
+    def session_copy(self) -> Session:
+        """The session as it is now, to look at while it goes on."""
+        return fork(self._session)
 
     def refit(self) -> None:
         """Train on all labels, score the pool and let the strategy begin anew.
@@ -217,11 +218,15 @@ class Learner:
         self.go_on(self.prepare_round(self.labels, self.skipped))
 
     def prepare_round(
-        self, labels: Mapping[int, int], skipped: Iterable[int], ask_again: Iterable[int] = ()
+        self,
+        labels: Mapping[int, int],
+        skipped: Iterable[int],
+        ask_again: Iterable[int] = (),
+        rng: np.random.Generator | None = None,
     ) -> NextRound:
         """The next round, trained on these labels, while this one goes on.
 
-        It changes nothing, and so may be done by another thread.
+        With a generator of its own it changes nothing, and so may be done by another thread.
 
         Parameters
         ----------
@@ -229,6 +234,8 @@ class Learner:
             Those of the learner now.
         ask_again
             Those of the skipped that may be asked again from then on.
+        rng
+            Draws from then on; by default the learner's.
         """
         begin = time.perf_counter()
         model = self._trainer.fit(self.pool, labels)
@@ -236,7 +243,7 @@ class Learner:
         snapshot = model.snapshot(self.pool)
         scored = time.perf_counter()
         known, out = dict(labels), set(skipped)
-        session = self._start(snapshot, known, out - set(ask_again))
+        session = self._start(snapshot, known, out - set(ask_again), rng)
         started = time.perf_counter()
         seconds = Seconds(started - scored, trained - begin, scored - trained)
         return NextRound(model, snapshot, self._strategy_for(known), session, known, out, seconds)
@@ -282,10 +289,16 @@ class Learner:
     def _strategy_for(self, labels: Mapping[int, int]) -> Strategy:
         return self.strategy if len(set(labels.values())) > 1 else self.explore
 
-    def _start(self, snapshot: Snapshot, labels: dict[int, int], skipped: set[int]) -> Session:
+    def _start(
+        self,
+        snapshot: Snapshot,
+        labels: dict[int, int],
+        skipped: set[int],
+        rng: np.random.Generator | None = None,
+    ) -> Session:
         """Let the strategy ask, or ``explore`` while there is nothing to tell apart."""
-        now = snapshot.updated(labels, skipped)
-        return self._strategy_for(labels).start(now, rng=self._rng, budget=self.batch_size)
+        now, asking = snapshot.updated(labels, skipped), self._strategy_for(labels)
+        return asking.start(now, rng=rng or self._rng, budget=self.batch_size)
 
 
 def _carry_over(before: Session, ready: NextRound) -> None:

@@ -11,14 +11,17 @@ from binascii import Error as NotBase64
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fastapi import Response
+from fastapi import HTTPException, Response
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from galaxy_al.project import IMPORTER
+
 COOKIE = "galaxy_annotator"
 LONGEST_NAME = 60
 LOCAL = ("127.0.0.1", "localhost", "::1")
+MOST_BYTES = 20 << 20  # of a request
 
 _SECRET_FILE = "secret"
 _HEADERS = {
@@ -41,11 +44,13 @@ class Access:
     ----------
     token
         What somebody must know to sign in; None lets everybody in who can reach the server.
+    is_secure
+        Whether the page comes over TLS, and cookies only go over that.
     """
 
-    def __init__(self, folder: Path, token: str | None) -> None:
+    def __init__(self, folder: Path, token: str | None, *, is_secure: bool = False) -> None:
         self._key = _secret(folder / _SECRET_FILE)
-        self._token = token
+        self._token, self.is_secure = token, is_secure
 
     def may_sign_in(self, token: str) -> bool:
         """Whether a token is the right one, in constant time."""
@@ -78,6 +83,8 @@ def clean_name(name: str) -> str:
     cleaned = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     if not 0 < len(cleaned) <= LONGEST_NAME:
         raise ValueError(f"A name must have 1 to {LONGEST_NAME} characters.")
+    if cleaned == IMPORTER:
+        raise ValueError(f"{IMPORTER!r} is the name of labels that were imported.")
     return cleaned
 
 
@@ -87,17 +94,19 @@ def new_token() -> str:
 
 
 class Guard:
-    """Refuses requests by a strange host name and changes from another page; adds the headers.
+    """Refuses strange host names, changes from another page and what is too large; adds headers.
 
     Parameters
     ----------
     hosts
         The names by which the server may be called; empty if any may be used. Without it, a
         page elsewhere could let its own name point here and read everything.
+    name
+        One of them, by which a proxy is called.
     """
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        self._app, self._hosts = app, hosts
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], name: str = "") -> None:
+        self._app, self._hosts, self._name = app, hosts, name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request, or refuse it."""
@@ -116,15 +125,27 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        n_bytes = 0
+
+        async def receive_some() -> Message:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > MOST_BYTES:
+                raise HTTPException(413, f"At most {MOST_BYTES >> 20} MB can be sent.")
+            return message
+
+        await self._app(scope, receive_some, send_with_headers)
 
     def _problem(self, method: str, headers: Headers) -> Response | None:
         origin, host = headers.get("origin"), headers.get("host", "")
         if self._hosts and _host_name(host) not in self._hosts:
             return refused(421, "This server is not known by that name.")
         is_change = method not in ("GET", "HEAD", "OPTIONS")
-        if is_change and origin is not None and origin.partition("://")[2] != host:
-            return refused(403, "A page from elsewhere may change nothing.")
+        if is_change and origin is not None:
+            place = origin.partition("://")[2]
+            if place != host and not (self._name and _host_name(place) == self._name):
+                return refused(403, "A page from elsewhere may change nothing.")
         return None
 
 

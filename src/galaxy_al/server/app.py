@@ -35,7 +35,7 @@ from galaxy_al.server.messages import (
     Status,
     Undone,
 )
-from galaxy_al.server.search import MOST_BYTES, Queries, likeliest, nearest, walk
+from galaxy_al.server.search import Queries, likeliest, nearest, walk
 from galaxy_al.server.status import status
 from galaxy_al.version import __version__
 
@@ -55,12 +55,14 @@ _FILES = {
 Count = Annotated[int, Query(ge=1, le=_MOST_FOUND)]
 
 
-def make_app(desk: Desk, access: Access, hosts: frozenset[str] = frozenset()) -> FastAPI:
+def make_app(
+    desk: Desk, access: Access, hosts: frozenset[str] = frozenset(), name: str = ""
+) -> FastAPI:
     """The server of one project.
 
     Parameters
     ----------
-    hosts
+    hosts, name
         As of `Guard`.
     """
     broadcast = Broadcast(lambda: status(desk))
@@ -82,7 +84,7 @@ def make_app(desk: Desk, access: Access, hosts: frozenset[str] = frozenset()) ->
         openapi_url="/api/openapi.json",
         responses=_PROBLEMS,
     )
-    app.add_middleware(Guard, hosts=hosts)
+    app.add_middleware(Guard, hosts=hosts, name=name)
     app.state.broadcast = broadcast
     _add_error_shapes(app)
     _add_pages(app, access)
@@ -94,7 +96,8 @@ def make_app(desk: Desk, access: Access, hosts: frozenset[str] = frozenset()) ->
     @app.get("/api/events", tags=["live"], response_class=StreamingResponse)
     async def events(annotator: Annotated[str, Depends(signed_in)]) -> StreamingResponse:
         """The status whenever it changes, as server-sent events."""
-        stream = broadcast.events(lambda: desk.heard_of(annotator))
+        desk.heard_of(annotator)
+        stream = broadcast.events(annotator)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
@@ -139,7 +142,12 @@ def _signed_in(access: Access) -> Any:
 def _add_pages(app: FastAPI, access: Access) -> None:
     def with_cookie(response: Response, name: str) -> Response:
         response.set_cookie(
-            COOKIE, access.sign(name), max_age=_YEAR, httponly=True, samesite="strict"
+            COOKIE,
+            access.sign(name),
+            max_age=_YEAR,
+            httponly=True,
+            samesite="strict",
+            secure=access.is_secure,
         )
         return response
 
@@ -233,10 +241,16 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         undone = None if index is None else project.pool.ids[index]
         return {"undone": undone, **following(annotator, ahead)}
 
+    @app.post("/api/here", tags=["labelling"], status_code=204)
+    async def here(annotator: Annotator) -> None:
+        """Say that you are still there: what is yours stays so for another two minutes."""
+        desk.heard_of(annotator)
+
     @app.post("/api/leave", tags=["labelling"], status_code=204)
     async def leave(annotator: Annotator) -> None:
-        """Give back the example that is yours."""
-        desk.leave(annotator)
+        """Give back the example that is yours, unless you have another page open."""
+        if app.state.broadcast.listening[annotator] < 2:
+            desk.leave(annotator)
 
     @app.post("/api/train", tags=["labelling"], status_code=202)
     async def train(annotator: Annotator) -> None:
@@ -326,7 +340,7 @@ def _add_finding(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         count: Count = 24,
     ) -> dict[str, Any]:
         """The examples without a label that are most like an image, sent as the body."""
-        data = await _limited_body(request)
+        data = await request.body()
         return await asyncio.to_thread(
             lambda: shown(nearest(project.vectors, queries.image(data), count, busy()))
         )
@@ -354,12 +368,3 @@ def index_of(desk: Desk, id: str) -> int:
 
 def _rng() -> np.random.Generator:
     return np.random.default_rng(0)  # the same walk shows the same clusters
-
-
-async def _limited_body(request: Request) -> bytes:
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > MOST_BYTES:
-            raise HTTPException(413, f"An image may have {MOST_BYTES >> 20} MB at most.")
-    return data

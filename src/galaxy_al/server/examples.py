@@ -9,6 +9,7 @@ from urllib.parse import quote
 import numpy as np
 
 from galaxy_al.data.pool import ImageFiles
+from galaxy_al.files import reading
 from galaxy_al.project import Project
 
 _MOST_NUMBERS = 512  # of a vector that is drawn
@@ -32,7 +33,8 @@ def image(project: Project, index: int, side: int | None) -> tuple[bytes, str]:
     assert isinstance(files, ImageFiles)
     path = files.paths[index]
     if side is None and path.suffix.lower() in _PLAIN:
-        return path.read_bytes(), f"image/{_PLAIN[path.suffix.lower()]}"
+        with reading(path):
+            return path.read_bytes(), f"image/{_PLAIN[path.suffix.lower()]}"
     from PIL import Image
 
     picture = Image.fromarray(files.read(index, side))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
@@ -29,6 +31,7 @@ class Broadcast:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
         self._subscribers: set[asyncio.Queue[str]] = set()
+        self.listening: Counter[str] = Counter()
 
     def close(self) -> None:
         """End all streams: the server goes down. From the loop's own thread."""
@@ -49,21 +52,28 @@ class Broadcast:
             self._changed.clear()
             begin = time.perf_counter()
             if self._subscribers:
-                text = json.dumps(await asyncio.to_thread(self._make))
-                for queue in self._subscribers:
-                    if queue.empty():  # whoever is slow waits for the one after
-                        queue.put_nowait(text)
+                await self._send()
             spent = time.perf_counter() - begin
             await asyncio.sleep(max(_LEAST_PAUSE, spent / _SHARE_OF_TIME))
 
-    async def events(self, still_here: Callable[[], None]) -> AsyncIterator[str]:
-        """The messages for one page; ``still_here`` is called as long as it listens."""
+    async def _send(self) -> None:
+        try:
+            text = json.dumps(await asyncio.to_thread(self._make))
+        except Exception:  # one message less, and the next may be well
+            logging.getLogger(__name__).exception("The status could not be made.")
+            return
+        for queue in self._subscribers:
+            if queue.empty():  # whoever is slow waits for the one after
+                queue.put_nowait(text)
+
+    async def events(self, annotator: str) -> AsyncIterator[str]:
+        """The messages for one page of an annotator."""
         queue: asyncio.Queue[str] = asyncio.Queue()
         self._subscribers.add(queue)
+        self.listening[annotator] += 1
         try:
             yield f"data: {json.dumps(await asyncio.to_thread(self._make))}\n\n"
             while True:
-                still_here()
                 try:
                     text = await asyncio.wait_for(queue.get(), _ALIVE_EVERY)
                     if text == _END:
@@ -73,3 +83,4 @@ class Broadcast:
                     yield ": still here\n\n"
         finally:
             self._subscribers.discard(queue)
+            self.listening[annotator] -= 1

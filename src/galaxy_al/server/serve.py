@@ -25,6 +25,7 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    name: str = "",
     opens_page: bool = True,
     tell: Callable[[str], None] = print,
 ) -> None:
@@ -36,23 +37,26 @@ def serve(
         Any other address than this machine's own needs a token, which is made and told once.
     port
         0 takes any that is free.
+    name
+        By which a proxy with TLS in front of it is called; it needs a token, too.
     tell
         Gets the lines to show: the address, and the token if there is one.
     """
     is_local = host in LOCAL
-    token = None if is_local else new_token()
+    token = None if is_local and not name else new_token()
     with _alone(folder), closing(listen(host, port)) as listening:
         project = open_project(folder)
         desk = Desk(project)
         address = f"http://{'localhost' if is_local else host}:{listening.getsockname()[1]}"
+        address = f"https://{name}, by way of {address}" if name else address
         tell(f"{len(project.pool):,} {project.pool.kind}, {len(desk.learner.labels):,} labels")
         if token:
             tell(f"Token: {token}")
         tell(f"Label at {address} (Ctrl+C ends)")
-        if opens_page:
+        if opens_page and not name:
             Timer(0.5, webbrowser.open, [address]).start()
-        hosts = frozenset(LOCAL) if is_local else frozenset[str]()
-        app = make_app(desk, Access(folder, token), hosts)
+        hosts = frozenset({*LOCAL, name} - {""}) if is_local else frozenset[str]()
+        app = make_app(desk, Access(folder, token, is_secure=bool(name)), hosts, name)
         make_server(app).run(sockets=[listening])
         desk.close()
 

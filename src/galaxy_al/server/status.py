@@ -19,38 +19,43 @@ _GONE_AFTER = 45.0  # seconds without a word
 
 def status(desk: Desk) -> dict[str, Any]:
     """The state of a project in numbers, as JSON can have it."""
-    with desk.lock:
-        project, learner = desk.project, desk.learner
-        labels, settings = learner.labels, desk.project.settings
-        other = len(project.classes) - 1
-        standing = desk.ledger.all_standing()
-        counts = Counter(labels.values())
-        kinds = Counter(entry.kind for entry in standing)
-        return {
-            "project": project.folder.resolve().name,
-            "kind": project.pool.kind,
-            "classes": list(project.classes),
-            "size": len(project.pool),
-            "n_bad": len(project.bad),
-            "n_labels": len(labels),
-            "counts": {name: counts[code] for code, name in enumerate(project.classes)},
-            "n_cannot_tell": kinds["cannot tell"],
-            "round": desk.round,
-            "batch_size": settings.batch_size,
-            "training": asdict(desk.training),
-            "asking": learner.explore.name if learner.is_exploring else learner.strategy.name,
-            "is_exploring": learner.is_exploring,
-            "found": _found([entry.label for entry in standing if entry.kind == "label"], desk),
-            "random": _random_share(desk, labels, other),
-            "rounds": [asdict(record) for record in desk.rounds],
-            "lines": [asdict(line) for line in learner.lines()],
-            "annotators": _annotators(desk),
-        }
+    with desk.lock:  # for as short as possible: labelling waits
+        session, standing = desk.learner.session_copy(), desk.ledger.all_standing()
+        shown = _state(desk)
+    counts = Counter(session.labels.values())
+    names = desk.project.classes
+    return {
+        **shown,
+        "n_labels": len(session.labels),
+        "counts": {name: counts[code] for code, name in enumerate(names)},
+        "n_cannot_tell": sum(entry.kind == "cannot tell" for entry in standing),
+        "found": _found([entry.label for entry in standing if entry.kind == "label"], names[-1]),
+        "lines": [asdict(line) for line in session.lines()],
+    }
 
 
-def _found(names: list[str | None], desk: Desk) -> list[tuple[int, int]]:
+def _state(desk: Desk) -> dict[str, Any]:
+    project, learner, labels = desk.project, desk.learner, desk.learner.labels
+    n_new = abs(len(labels) - desk.n_trained)
+    return {
+        "project": project.folder.resolve().name,
+        "kind": project.pool.kind,
+        "classes": list(project.classes),
+        "size": len(project.pool),
+        "n_bad": len(project.bad),
+        "round": desk.round,
+        "n_until_training": max(project.settings.batch_size - n_new, 0),
+        "training": asdict(desk.training),
+        "asking": learner.explore.name if learner.is_exploring else learner.strategy.name,
+        "is_exploring": learner.is_exploring,
+        "random": _random_share(desk, labels, len(project.classes) - 1),
+        "rounds": [asdict(record) for record in desk.rounds],
+        "annotators": _annotators(desk),
+    }
+
+
+def _found(names: list[str | None], other: str) -> list[tuple[int, int]]:
     """How many labels were spent, and how many rare examples had been found by then."""
-    other = desk.project.classes[-1]
     found = np.cumsum([name != other for name in names], dtype=np.int64)
     if not names:
         return [(0, 0)]

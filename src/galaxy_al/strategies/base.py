@@ -176,6 +176,7 @@ class Session(ABC):
         if index not in self._pending:
             raise ValueError(f"Example {index} is not waiting for an answer: nothing to give back.")
         del self._pending[index]
+        self._drawn.discard(index)
         self._changed(index)
         self._given_back(index)
 

@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Strategy, check_count
+from galaxy_al.strategies.base import RankedSession, Session, Strategy, check_count
 
 _NEIGHBOURS = 20
+_MOST_CLUSTERS = 500
+_BATCHES = 4
 
 
 class TypiClust(Strategy):
     """Ask for the most typical example of every cluster, the clusters without labels first.
 
     It looks at no scores, and so needs no model: it is what asks while no second class is known.
-    There are as many clusters as there will be labels. An example is the more typical the nearer
-    the 20 nearest ones of its cluster are on average.
+    There are as many clusters as there will be labels, 500 at most. An example is the more typical
+    the nearer the 20 nearest ones of its cluster are on average.
 
     Parameters
     ----------
@@ -44,6 +46,10 @@ class TypiClust(Strategy):
         check_count("candidates", candidates)
         self.candidates = candidates
 
+    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
+        """Begin to ask; clusters serve for several batches, since it takes long to make them."""
+        return RankedSession(self, snapshot, rng, _BATCHES * budget)
+
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, one of each cluster in turn, the emptiest first."""
         free, labeled = snapshot.askable(), snapshot.labeled()
@@ -53,7 +59,7 @@ class TypiClust(Strategy):
             free = np.sort(rng.choice(free, size=max(self.candidates, budget), replace=False))
         rows = np.concatenate([free, labeled])
         points = _centred(snapshot.required_embeddings[rows])
-        cluster = _clusters(points, min(len(labeled) + budget, len(rows)), rng)
+        cluster = _clusters(points, min(len(labeled) + budget, len(rows), _MOST_CLUSTERS), rng)
         n_labels = Counter(cluster[len(free) :].tolist())
         members = {
             k: inside[_by_typicality(points[inside])].tolist()

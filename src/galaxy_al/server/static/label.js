@@ -41,6 +41,11 @@ export class LabelView {
   }
 
   undo() {
+    if (this.kept) {
+      this.kept = null;
+      this.say(`${this.current?.id}: taken back.`);
+      return;
+    }
     if (this.isWaiting) {
       this.kept = () => this.undo();
       return;
@@ -57,6 +62,7 @@ export class LabelView {
   move(id, answer, said, request) {
     if (this.isWaiting) {
       this.kept = () => this.move(id, answer, said, request);
+      this.say(`${said} It is sent as soon as the line is free.`);
       return;
     }
     const before = this.current;
@@ -99,6 +105,7 @@ export class LabelView {
       className: "done", textContent: "Nothing is left to ask.",
     }));
     byId("caption").textContent = example?.id ?? "";
+    byId("announce").textContent = example ? `Now ${example.text ?? example.id}` : "Nothing is left to ask.";
     this.zoom.reset();
   }
 
@@ -113,7 +120,7 @@ export class LabelView {
     else if (event.key === "k") byId("like-this").click();
     else if (event.key === "+" || event.key === "=") this.zoom.by(1.5);
     else if (event.key === "-") this.zoom.by(1 / 1.5);
-    else return false;
+    else return this.zoom.move(event.key);
     return true;
   }
 }

@@ -56,6 +56,7 @@ function listen() {
   events.onmessage = (event) => draw(JSON.parse(event.data));
   events.onerror = () => label.say("The line to the server is cut. It is tried again …");
   events.onopen = () => { if (byId("note").textContent.startsWith("The line")) label.say(""); };
+  setInterval(() => post("/api/here").catch(() => {}), 30_000);
   addEventListener("pagehide", () => { navigator.sendBeacon("/api/leave"); events.close(); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }
@@ -87,12 +88,17 @@ byId("like-this").addEventListener("click", () => {
 byId("train").addEventListener("click", () => post("/api/train").catch(problem));
 byId("help-button").addEventListener("click", () => byId("help").showModal());
 
+const keys = byId("single-keys");
+keys.checked = localStorage.getItem("single-keys") !== "off";
+keys.addEventListener("change", () => localStorage.setItem("single-keys", keys.checked ? "on" : "off"));
+
 const VIEW_KEYS = { l: "label", g: "grid", f: "find" };
 
 addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, select, textarea, dialog");
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.repeat || byId("work").hidden) return;
   const key = event.key;
+  if (!byId("single-keys").checked && key !== "?") return;
   let isDone = true;
   if (key in VIEW_KEYS) go(VIEW_KEYS[key]);
   else if (key === "?") byId("help").showModal();

@@ -16,9 +16,7 @@ export function draw(status) {
   people(status);
 }
 
-function model({ training, round, rounds, n_labels, batch_size, is_exploring, asking, random }) {
-  const trained = rounds.length ? rounds[rounds.length - 1].n_labels : 0;
-  const left = Math.max(batch_size - (n_labels - trained), 0);
+function model({ training, round, n_until_training: left, is_exploring, asking }) {
   let text = round ? `Round ${round}, trained in ${training.seconds.toFixed(1)} s. ` : "";
   if (training.is_running) text += "Training …";
   else if (training.problem) text = `The last training failed: ${training.problem}`;

@@ -90,6 +90,15 @@ export class Zoom {
     this.draw();
   }
 
+  move(key) {
+    const steps = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
+    if (!(key in steps) || this.scale === 1) return false;
+    this.x += steps[key][0];
+    this.y += steps[key][1];
+    this.draw();
+    return true;
+  }
+
   draw() {
     const image = this.image;
     if (!image) return;
