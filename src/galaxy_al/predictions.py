@@ -58,10 +58,7 @@ def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
     if is_ready:
         vectors = np.asarray(pool.items)
         if vectors.shape[1] != saved.width:
-            raise GalaxyError(
-                f"The model takes {saved.width} numbers an example, the pool has "
-                f"{vectors.shape[1]}."
-            )
+            raise GalaxyError(f"The model takes {saved.width} features, got {vectors.shape[1]}.")
         return vectors, {}
     if saved.embedder is None:
         return without_unreadable(pool)

@@ -48,11 +48,12 @@ def unpack(weights: bytes, card: dict[str, Any]) -> KernelModel:
 
 
 def _check(arrays: dict[str, Table], n_classes: int, width: int) -> None:
-    size = len(arrays.get("landmarks", ()))
+    axes = arrays.get("axes", np.empty((0, 0)))
+    size, n_axes = axes.shape if axes.ndim == 2 else (0, 0)
     wanted = {
         "landmarks": (size, width),
-        "axes": (size, n_classes),
-        "weights": (n_classes, n_classes),
+        "axes": (size, n_axes),
+        "weights": (n_classes, n_axes),
         "bias": (n_classes,),
         "shares": (n_classes,),
         "middle": (width,),
