@@ -23,23 +23,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from crashing import Annotator, free_port, log_of, run_and_kill, start
-from galaxy_al.project import create_project
+from projects import numbered_project
 
 SIZE, WIDTH, N_CLASSES = 1_000_000, 32, 10
 N_ANNOTATORS, N_LABELS, THINK = 50, 10_000, 0.5
-
-
-def make_project(folder, size, width, n_classes, batch_size):
-    rng = np.random.default_rng(0)
-    np.save(folder / "pool.npy", rng.normal(size=(size, width)).astype(np.float32))
-    return create_project(
-        folder / "project",
-        folder / "pool.npy",
-        kind="embeddings",
-        classes=[f"class {k}" for k in range(n_classes - 1)],
-        other=f"class {n_classes - 1}",
-        batch_size=batch_size,
-    )
 
 
 def watch_training(port, cookie, people):
@@ -54,7 +41,7 @@ def watch_training(port, cookie, people):
 
 
 def many_annotators(folder):
-    project = make_project(folder, SIZE, WIDTH, N_CLASSES, batch_size=500)
+    project = numbered_project(folder, SIZE, WIDTH, N_CLASSES, batch_size=500)
     port = free_port()
     begin = time.perf_counter()
     server = start(project.folder, port)
@@ -86,7 +73,7 @@ def many_annotators(folder):
 
 
 def many_kills(folder):
-    project = make_project(folder, 20_000, 8, 4, batch_size=200)
+    project = numbered_project(folder)
     said, lost = run_and_kill(project.folder, n_kills=50, n_annotators=10, n_classes=4)
     print(f"| labels acknowledged over 50 kills, lost | {len(said):,}, {len(lost)} |", flush=True)
 

@@ -27,3 +27,17 @@ def small_project(folder, size=200, seed=0, **options):
         **{"batch_size": 20, **options},
     )
     return project, dict(zip(project.pool.ids, names.tolist()))
+
+
+def numbered_project(folder, size=20_000, width=8, n_classes=4, **options):
+    """A project of random embeddings with the classes "class 0" and so on."""
+    rng = np.random.default_rng(0)
+    np.save(folder / "pool.npy", rng.normal(size=(size, width)).astype(np.float32))
+    return create_project(
+        folder / "project",
+        folder / "pool.npy",
+        kind="embeddings",
+        classes=[f"class {k}" for k in range(n_classes - 1)],
+        other=f"class {n_classes - 1}",
+        **{"batch_size": 200, **options},
+    )

@@ -4,23 +4,8 @@ import signal
 import subprocess
 import sys
 
-import numpy as np
-
 from crashing import free_port, run_and_kill, start
-from galaxy_al.project import create_project
-
-
-def numbered_project(folder, size=20_000, width=8, n_classes=4, **options):
-    rng = np.random.default_rng(0)
-    np.save(folder / "pool.npy", rng.normal(size=(size, width)).astype(np.float32))
-    return create_project(
-        folder / "project",
-        folder / "pool.npy",
-        kind="embeddings",
-        classes=[f"class {k}" for k in range(n_classes - 1)],
-        other=f"class {n_classes - 1}",
-        **{"batch_size": 200, **options},
-    )
+from projects import numbered_project
 
 
 def test_no_acknowledged_label_is_lost_when_the_server_is_killed(tmp_path):

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import PoolExhausted
-from galaxy_al.desk import Desk, Taken
+from galaxy_al.desk import Desk
+from galaxy_al.errors import Taken
 from projects import small_project
 
 ANNOTATORS = ("ann", "bob", "eve")
@@ -37,6 +38,28 @@ def answer(desk, truth, annotator):
     return index
 
 
+def begun(project, n_labels=15):
+    """A desk at which some labels were given."""
+    desk = Desk(project[0])
+    for _ in range(n_labels):
+        answer(desk, project[1], "ann")
+    desk.wait()
+    return desk
+
+
+def slow_training(desk, monkeypatch):
+    """Trainings end only when what this gives is set."""
+    go, prepare = threading.Event(), desk.learner.prepare_round
+
+    def slow(*args, **kwargs):
+        ready = prepare(*args, **kwargs)
+        go.wait()
+        return ready
+
+    monkeypatch.setattr(desk.learner, "prepare_round", slow)
+    return go
+
+
 def test_an_example_stays_ones_own_until_it_is_answered(project):
     desk = Desk(project[0])
     first = desk.next("ann")
@@ -60,18 +83,8 @@ def test_training_starts_by_itself_and_the_strategy_takes_over(project):
 
 
 def test_labels_given_while_training_runs_carry_over(project, monkeypatch):
-    desk = Desk(project[0])
-    for _ in range(15):
-        answer(desk, project[1], "ann")
-    desk.wait()
-    go, prepare = threading.Event(), desk.learner.prepare_round
-
-    def slow(*args, **kwargs):
-        ready = prepare(*args, **kwargs)
-        go.wait()
-        return ready
-
-    monkeypatch.setattr(desk.learner, "prepare_round", slow)
+    desk = begun(project)
+    go = slow_training(desk, monkeypatch)
     desk.train()
     assert desk.training.is_running
     given_meanwhile = [answer(desk, project[1], "ann") for _ in range(5)]
@@ -245,20 +258,10 @@ def test_an_answer_that_comes_twice_is_one(project):
 
 
 def test_what_is_said_of_a_skipped_example_while_training_runs_stands(project, monkeypatch):
-    desk = Desk(project[0])
-    for _ in range(15):
-        answer(desk, project[1], "ann")
-    desk.wait()
+    desk = begun(project)
     index = desk.next("ann")
     desk.skip("ann", index)
-    go, prepare = threading.Event(), desk.learner.prepare_round
-
-    def slow(*args, **kwargs):
-        ready = prepare(*args, **kwargs)
-        go.wait()
-        return ready
-
-    monkeypatch.setattr(desk.learner, "prepare_round", slow)
+    go = slow_training(desk, monkeypatch)
     desk.train()
     assert desk.undo("ann") == index
     desk.skip("ann", index, for_good=True)
@@ -269,10 +272,7 @@ def test_what_is_said_of_a_skipped_example_while_training_runs_stands(project, m
 
 
 def test_an_undo_does_not_bring_back_the_skip_of_an_earlier_round(project):
-    desk = Desk(project[0])
-    for _ in range(15):
-        answer(desk, project[1], "ann")
-    desk.wait()
+    desk = begun(project)
     index = desk.next("ann")
     desk.skip("ann", index)
     desk.train()

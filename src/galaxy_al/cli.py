@@ -171,7 +171,7 @@ def predict(
 ) -> None:
     """Write the probabilities that a saved model gives to the examples of a pool.
 
-    MODEL is a folder that save_model wrote.
+    MODEL is a folder that galaxy-al train or save_model wrote.
 
     \b
     Example:

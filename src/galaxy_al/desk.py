@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from galaxy_al.errors import GalaxyError, PoolExhausted, one_line
+from galaxy_al.errors import GalaxyError, PoolExhausted, Taken, one_line
+from galaxy_al.labelled import codes_of, labels_of
 from galaxy_al.learner import Learner, NextRound
 from galaxy_al.leases import Leases
 from galaxy_al.ledger import Entry, How, Kind, Ledger
@@ -22,10 +23,6 @@ from galaxy_al.strategies import Session
 
 LEASE_SECONDS = 120.0
 EXPLORE = "typiclust"
-
-
-class Taken(GalaxyError):  # noqa: N818 - reads as what happened
-    """Somebody else is looking at the example."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +82,7 @@ class Desk:
 
     def close(self) -> None:
         """Wait for a training that runs, and let go of the project."""
-        if self._thread is not None:
-            self._thread.join()
+        self.wait()
         self._store.close()
 
     @property
@@ -209,16 +205,11 @@ class Desk:
             seed=settings.seed,
             explore=EXPLORE,
         )
-        labels, skipped = {}, set(self.project.bad)
-        for entry in self.ledger.all_standing():
-            index = self.project.index_of.get(entry.example)
-            if index is None or index in self.project.bad:
-                continue
-            if entry.kind == "label" and entry.label in self._code:
-                labels[index] = self._code[entry.label]
-            elif entry.kind == "cannot tell":
-                skipped.add(index)
-        drawn = {self.project.index_of.get(entry.example, -1) for entry in entries if entry.drawn}
+        standing, index_of = self.ledger.all_standing(), self.project.index_of
+        labels = codes_of(self.project, labels_of(self.project, standing))
+        never = {index_of.get(said.example, -1) for said in standing if said.kind == "cannot tell"}
+        skipped = (never - {-1}) | self.project.bad.keys()
+        drawn = {index_of.get(entry.example, -1) for entry in entries if entry.drawn}
         state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
         learner.resume(labels, dict(state), skipped, drawn - {-1})
         return learner

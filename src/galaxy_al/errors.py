@@ -6,7 +6,8 @@
     ├── ValueError          an argument is wrong: what it is, what it got, what is allowed
     └── GalaxyError         anything else that galaxy-al reports
         ├── PoolExhausted   nothing is left to ask
-        └── UnreadableImage a file cannot be opened as an image
+        ├── UnreadableImage a file cannot be opened as an image
+        └── Taken           somebody else has the example, or has answered it
 """
 
 
@@ -25,3 +26,7 @@ class PoolExhausted(GalaxyError):  # noqa: N818 - reads as what happened
 
 class UnreadableImage(GalaxyError):  # noqa: N818 - reads as what happened
     """A file cannot be opened as an image."""
+
+
+class Taken(GalaxyError):  # noqa: N818 - reads as what happened
+    """Somebody else is looking at the example, or has answered it."""

@@ -102,12 +102,16 @@ def labelled_project(folder: Path) -> Labelled:
     return Labelled(project, entries, model.proba(project.vectors[indices]) if is_trained else None)
 
 
-def trained(project: Project, entries: Iterable[Entry]) -> KernelModel:
-    """The model of some labels."""
+def codes_of(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
+    """The numbers of the classes by the examples' indices."""
     code = {name: at for at, name in enumerate(project.classes)}
-    labels = {project.index_of[entry.example]: code[entry.label or ""] for entry in entries}
-    trainer = KernelTrainer(n_classes=len(code), seed=project.settings.seed)
-    return trainer.fit(project.vectors, labels)
+    return {project.index_of[entry.example]: code[entry.label or ""] for entry in labels}
+
+
+def trained(project: Project, labels: Iterable[Entry]) -> KernelModel:
+    """The model of some labels."""
+    trainer = KernelTrainer(n_classes=len(project.classes), seed=project.settings.seed)
+    return trainer.fit(project.vectors, codes_of(project, labels))
 
 
 def save_trained(folder: Path, output: Path) -> int:

@@ -14,8 +14,8 @@ from fastapi.responses import FileResponse, RedirectResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from galaxy_al.desk import Desk, Taken
-from galaxy_al.errors import GalaxyError, PoolExhausted
+from galaxy_al.desk import Desk
+from galaxy_al.errors import GalaxyError, PoolExhausted, Taken
 from galaxy_al.exports import export
 from galaxy_al.labelled import Labelled, labels_of
 from galaxy_al.server.access import COOKIE, Access, Guard, clean_name, refused
