@@ -302,6 +302,42 @@ def test_a_round_that_cannot_be_written_is_told_and_training_goes_on(project, mo
     desk.close()
 
 
+def test_what_was_foretold_is_given_though_a_training_ended_meanwhile(project):
+    desk = begun(project, n_labels=30)
+    for _ in range(10):
+        index = desk.next("ann")
+        ahead = desk.look_ahead("ann")
+        desk.train()
+        desk.wait()
+        desk.label("ann", [(index, 0)])
+        desk.wait()
+        assert desk.next("ann") == ahead[0]
+        assert desk.learner.pending == [ahead[0]]
+    desk.close()
+
+
+def test_what_was_foretold_is_given_though_somebody_came_meanwhile(project):
+    desk = begun(project, n_labels=30)
+    index = desk.next("ann")
+    ahead = desk.look_ahead("ann")
+    bob = {desk.next("bob"), desk.look_ahead("bob")[0]}
+    assert bob.isdisjoint(ahead.values())
+    desk.label("ann", [(index, 1)])
+    assert desk.next("ann") == ahead[1]
+    assert desk.look_ahead("ann")[0] not in {*bob, ahead[1]}
+    desk.close()
+
+
+def test_what_somebody_else_has_labelled_is_not_given_though_foretold(project):
+    desk = begun(project, n_labels=30)
+    index = desk.next("ann")
+    ahead = desk.look_ahead("ann")
+    desk.label("bob", [(ahead[1], 1)], how="found")
+    desk.label("ann", [(index, 1)])
+    assert desk.next("ann") != ahead[1]
+    desk.close()
+
+
 def test_training_does_not_change_what_was_foretold(project, monkeypatch):
     desk = Desk(project[0])
     while desk.learner.is_exploring:
@@ -344,25 +380,31 @@ actions = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(script=actions)
 def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, script):
     project, _ = small_project(tmp_path_factory.mktemp("p"), size=60, batch_size=7)
-    desk, acknowledged, has = Desk(project), [], {}
+    desk, acknowledged, has, ahead, promised = Desk(project), [], {}, {}, {}
     for action, who, number in script:
         if action == "next":
+            is_told = promised.get(who) is not None
+            is_free = promised.get(who) not in {*desk.learner.labels, *desk.learner.skipped}
             try:
                 has[who] = desk.next(who)
             except PoolExhausted:
                 continue
             assert [*has.values()].count(has[who]) == 1
+            assert has[who] == promised.pop(who, None) or not (is_told and is_free)
+            ahead[who] = desk.look_ahead(who) if number % 2 else {}
         elif action == "label" and who in has:
             index = has.pop(who)
             desk.label(who, [(index, number % 3)])
+            promised[who] = ahead.pop(who, {}).get(number % 3)
             acknowledged.append((who, "label", index, number % 3))
         elif action in ("skip", "cannot tell") and who in has:
             index = has.pop(who)
             desk.skip(who, index, for_good=action != "skip")
+            promised[who] = ahead.pop(who, {}).get(None)
             acknowledged.append((who, action, index, None))
         elif action == "undo":
             try:
@@ -373,11 +415,14 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
                 mine = [at for at, entry in enumerate(acknowledged) if entry[0] == who]
                 assert acknowledged.pop(mine[-1])[2] == index
                 has.pop(who, None)
+                ahead.pop(who, None)
+                promised.pop(who, None)
                 if desk.leases.held_by(who):
                     has[who] = desk.leases.held_by(who)[0]
         elif action == "leave":
             desk.leave(who)
             has.pop(who, None)
+            promised.pop(who, None)
         elif action == "found" and number not in has.values():
             desk.label(who, [(number, number % 3)], how="found")
             said = (who, "label", number, number % 3)
@@ -390,6 +435,7 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
             desk.close()
             desk = Desk(project)
             has.clear()
+            promised.clear()
     desk.wait()
     last = {index: (kind, label) for _, kind, index, label in acknowledged}
     labels = {index: label for index, (kind, label) in last.items() if kind == "label"}

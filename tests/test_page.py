@@ -161,6 +161,32 @@ def test_on_a_slow_line_the_next_example_is_there_at_once(server, open_page):
     assert first in labels(server)
 
 
+def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, open_page):
+    page = open_page(server, "Ann")
+    press_truth(page, server)
+    waiting = []
+    page.route("**/api/label*", lambda route: waiting.append(route))
+    first = shown(page)
+    page.keyboard.press("3")
+    expect(page.locator("#caption")).not_to_have_text(first)
+    foretold = shown(page)
+    server.browser("Bob")("POST", "/api/label", json={"labels": {foretold: "dent"}, "how": "found"})
+    page.keyboard.press("3")  # to what Bob has labelled meanwhile, as nobody here knows yet
+    waiting[0].continue_()
+    expect(page.locator("#note")).to_contain_text("went to somebody else")
+    expect(page.locator("#caption")).not_to_have_text(foretold)
+    third = shown(page)
+    page.keyboard.press("1")  # too soon to be an answer to this one
+    page.wait_for_timeout(700)
+    assert len(waiting) == 1
+    page.keyboard.press("1")
+    waiting[1].continue_()
+    expect(page.locator("#caption")).not_to_have_text(third)
+    expect(page.locator("#counts")).to_contain_text("4 of 200")
+    assert labels(server)[foretold] == "dent"
+    assert labels(server)[third] == "scratch"
+
+
 def test_the_grid_labels_many_at_once(server, open_page):
     page = open_page(server, "Ann")
     for _ in range(25):

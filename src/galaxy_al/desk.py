@@ -74,6 +74,7 @@ class Desk:
         self.seen: dict[str, float] = {}
         self.now = clock
         self._not_now: set[int] = set()  # skipped until the next round
+        self._promised: dict[str, int | None] = {}
         self._code = {name: code for code, name in enumerate(project.classes)}
         self.learner = self._resumed(entries)
         _warm_up(self.learner)
@@ -94,26 +95,32 @@ class Desk:
         """An example for an annotator: the one that is theirs already, or another."""
         with self.lock:
             self._heard_of(annotator)
-            held = self.leases.held_by(annotator)
-            return held[0] if held else self._leased(annotator)
+            held = self.leases.held_by(annotator) or [self._leased(annotator)]
+            promised = self._promised.pop(annotator, None)
+            if promised in (None, held[0]) or not self._is_free_for(promised, annotator):
+                return held[0]
+            return self._given_instead(held, promised, annotator)
 
     def look_ahead(self, annotator: str) -> dict[int | None, int | None]:
         """What the annotator gets next, by the answer to what they have; None is a skip.
 
-        While nobody else is looking at anything it is what the strategy will ask. Otherwise that
-        cannot be known, and an example is set aside for the annotator.
+        While nobody else is looking at anything it is what the strategy would ask. Otherwise that
+        cannot be known, and an example is set aside for the annotator. Since a page shows it
+        before we hear of the answer, it stands even if the strategy then knows better.
         """
         with self.lock:
             held = self.leases.held_by(annotator)
             if not held:
                 return {}
             if len(held) == 1 and self.leases.is_alone(annotator):
-                return self.learner.look_ahead(held[0])
+                after = self.learner.look_ahead(held[0])
+                self.leases.foretell(held[0], after)
+                return after
             try:
-                after = held[1] if len(held) > 1 else self._leased(annotator)
+                then = held[1] if len(held) > 1 else self._leased(annotator)
             except PoolExhausted:
                 return {}
-            return dict.fromkeys([*range(len(self.project.classes)), None], after)
+            return dict.fromkeys([*range(len(self.project.classes)), None], then)
 
     def label(self, annotator: str, labels: Iterable[tuple[int, int]], how: How = "asked") -> None:
         """Give examples their classes, all at once; they are on disk when this returns."""
@@ -147,8 +154,7 @@ class Desk:
             self._check_not_taken(index, annotator)
             self._take_back(last)
             self._apply(index)
-            for held in self.leases.held_by(annotator):
-                self._give_back(held)
+            self._give_all_back(annotator)
             if index not in self.learner.labels and index not in self.learner.skipped:
                 self.learner.hold(index)
                 self.leases.give(index, annotator)
@@ -162,8 +168,7 @@ class Desk:
         """The annotator has closed the page: what they had goes back."""
         with self.lock:
             self.seen.pop(annotator, None)
-            for held in self.leases.held_by(annotator):
-                self._give_back(held)
+            self._give_all_back(annotator)
         self.on_change()
 
     def heard_of(self, annotator: str) -> None:
@@ -215,15 +220,38 @@ class Desk:
         return learner
 
     def _leased(self, annotator: str) -> int:
-        index = self.learner.ask()
-        self.leases.give(index, annotator)
-        return index
+        """What is asked next; what somebody else was told to get is set aside for them."""
+        while True:
+            index = self.learner.ask()
+            taker = self.leases.foretold_to(index) or annotator
+            self.leases.give(index, taker)
+            if taker == annotator:
+                return index
+
+    def _given_instead(self, held: list[int], promised: int, annotator: str) -> int:
+        """Give an annotator what they look at already, instead of the rest."""
+        for index in held:
+            if index != promised:
+                self._give_back(index)
+        if promised not in held:
+            self.learner.hold(promised)
+            self.leases.give(promised, annotator)
+        return promised
+
+    def _is_free_for(self, index: int, annotator: str) -> bool:
+        is_done = index in self.learner.labels or index in self.learner.skipped
+        return not is_done and self.leases.holder(index) in (None, annotator)
 
     def _heard_of(self, annotator: str) -> None:
         self.seen[annotator] = self.now()
         self.leases.renew(annotator)
         for index in self.leases.run_out():
             self.learner.release(index)
+
+    def _give_all_back(self, annotator: str) -> None:
+        self._promised.pop(annotator, None)
+        for index in self.leases.held_by(annotator):
+            self._give_back(index)
 
     def _give_back(self, index: int) -> None:
         self.leases.end(index)
@@ -272,9 +300,12 @@ class Desk:
                 if not self._stands(entry)
             ]
         )
-        for index in indices:
-            self.leases.end(index)
+        for entry, index in zip(entries, indices):
+            lease = self.leases.end(index)
             self._apply(index)
+            if lease is not None and lease.foretold:
+                answer = None if entry.label is None else self._code[entry.label]
+                self._promised[annotator] = lease.foretold.get(answer)
         if self._wants_training():
             self.train()
         else:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass
 class Lease:
-    """An example that is one annotator's until a time."""
+    """An example that is one annotator's until a time.
+
+    Parameters
+    ----------
+    foretold
+        What the annotator was told to get next, by the answer; None is a skip.
+    """
 
     annotator: str
     until: float
+    foretold: Mapping[int | None, int | None] = field(default_factory=dict)
 
 
 class Leases:
@@ -44,9 +51,20 @@ class Leases:
         for index in self.held_by(annotator):
             self._leases[index].until = self._clock() + self._seconds
 
-    def end(self, index: int) -> None:
+    def end(self, index: int) -> Lease | None:
         """Take an example back, if anybody has it."""
-        self._leases.pop(index, None)
+        return self._leases.pop(index, None)
+
+    def foretell(self, index: int, after: Mapping[int | None, int | None]) -> None:
+        """Remember what was told to come after each answer to an example that is leased."""
+        self._leases[index].foretold = after
+
+    def foretold_to(self, index: int) -> str | None:
+        """Who may be looking at an example already, since it was told to come next."""
+        for lease in self._leases.values():
+            if index in lease.foretold.values():
+                return lease.annotator
+        return None
 
     def run_out(self) -> list[int]:
         """End the leases whose time is over; these are the examples."""

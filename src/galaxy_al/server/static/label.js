@@ -1,5 +1,6 @@
 // One example after the other. The next one is shown at once: the server has said what it asks
-// after each answer. Its own answer then confirms that, or corrects it if somebody else was faster.
+// after each answer. Its own answer then confirms that, or corrects it if somebody else has taken
+// that example under Find or on the grid.
 
 import { post } from "./api.js";
 import { Zoom, content, element, preload } from "./show.js";
@@ -14,6 +15,7 @@ export class LabelView {
     this.current = null;
     this.ahead = {};
     this.isWaiting = false;
+    this.isSwapped = false;
     this.kept = null;
     byId("undo").addEventListener("click", () => this.undo());
     byId("skip").addEventListener("click", () => this.skip(false));
@@ -28,13 +30,13 @@ export class LabelView {
   begin() { return this.ask(() => post("/api/next?ahead=true")); }
 
   answer(name) {
-    if (!this.current) return;
+    if (!this.current || this.isSwapped) return;
     const { id } = this.current;
     this.move(id, name, `${id}: ${name}.`, () => post("/api/label?ahead=true", { labels: { [id]: name } }));
   }
 
   skip(cannotTell) {
-    if (!this.current) return;
+    if (!this.current || this.isSwapped) return;
     const { id } = this.current;
     const said = cannotTell ? `${id}: can’t tell.` : `${id}: skipped.`;
     this.move(id, "", said, () => post("/api/skip?ahead=true", { id, cannot_tell: cannotTell }));
@@ -61,7 +63,10 @@ export class LabelView {
   // is shown before the server has confirmed it is kept until it has.
   move(id, answer, said, request) {
     if (this.isWaiting) {
-      this.kept = () => this.move(id, answer, said, request);
+      this.kept = () => {
+        if (id === this.current?.id) this.move(id, answer, said, request);
+        else this.say(`${id} went to somebody else: the answer was not sent.`);
+      };
       this.say(`${said} It is sent as soon as the line is free.`);
       return;
     }
@@ -76,7 +81,7 @@ export class LabelView {
     try {
       const { example, ahead } = await request();
       this.ahead = ahead;
-      if (example?.id !== this.current?.id) this.show(example);
+      if (example?.id !== this.current?.id) this.swap(example, before);
       Object.values(ahead).forEach(preload);
     } catch (error) {
       this.kept = null;
@@ -89,6 +94,16 @@ export class LabelView {
     const kept = this.kept;
     this.kept = null;
     kept?.();
+  }
+
+  // Another example than the one foretold: for a moment no answer counts, as it would be one to
+  // what was seen before.
+  swap(example, before) {
+    const isForetold = before && this.current && this.current !== before;
+    this.show(example);
+    if (!isForetold) return;
+    this.isSwapped = true;
+    setTimeout(() => { this.isSwapped = false; }, 500);
   }
 
   setWaiting(isWaiting) {
