@@ -3,20 +3,20 @@
 Run:  .venv/bin/python benchmarks/server.py      (about ten minutes)
 
 The server is the real one, a process of its own, with the log on disk. The annotators are threads
-of this process, on the same machine; each thinks for half a second on average. Prints the table of
-docs/benchmarks.md.
+of this process, on the same machine; each thinks for half a second on average, and has the stream
+of events open as the page has. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
-import json
+import selectors
 import signal
+import socket
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import numpy as np
 
@@ -29,15 +29,27 @@ SIZE, WIDTH, N_CLASSES = 1_000_000, 32, 10
 N_ANNOTATORS, N_LABELS, THINK = 50, 10_000, 0.5
 
 
-def watch_training(port, cookie, people):
-    """How often the model was seen in training, until enough labels are given."""
+def open_events(port, cookie):
+    """The stream of events that a page has open, as a socket."""
+    line = socket.create_connection(("127.0.0.1", port))
+    request = f"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n\r\n"
+    line.sendall(request.encode())
+    return line
+
+
+def watch_events(lines, people):
+    """Read all streams until enough labels are given: events in each, and how many in training."""
+    reading = selectors.DefaultSelector()
     seen = Counter()
+    for line in lines:
+        reading.register(line, selectors.EVENT_READ)
     while sum(len(person.acknowledged) for person in people) < N_LABELS:
-        request = Request(f"http://127.0.0.1:{port}/api/status", headers={"Cookie": cookie})
-        with urlopen(request, timeout=60) as answer:
-            seen[json.load(answer)["training"]["is_running"]] += 1
-        time.sleep(2)
-    return seen[True] / sum(seen.values())
+        for ready, _ in reading.select(timeout=1):
+            text = ready.fileobj.recv(1 << 20)
+            if ready.fileobj is lines[0]:
+                seen["events"] += text.count(b"data: ")
+                seen["training"] += text.count(b'"is_running": true')
+    return seen["events"], seen["training"]
 
 
 def many_annotators(folder):
@@ -50,14 +62,17 @@ def many_annotators(folder):
     begin = time.perf_counter()
     for person in people:
         person.start()
-    while people[0]._cookie is None:
+    while any(person.cookie is None for person in people):
         time.sleep(0.1)
-    in_training = watch_training(port, people[0]._cookie, people)
+    lines = [open_events(port, person.cookie) for person in people]
+    n_events, n_training = watch_events(lines, people)
     for person in people:
         person.is_over = True
     for person in people:
         person.join()
     elapsed = time.perf_counter() - begin
+    for line in lines:
+        line.close()
     server.send_signal(signal.SIGINT)
     server.wait()
     rows = log_of(project.folder)
@@ -67,7 +82,7 @@ def many_annotators(folder):
     p50, p95, p99 = np.percentile(seconds, [50, 95, 99])
     print(f"| labels acknowledged | {len(said):,} in {elapsed:.0f} s |")
     print(f"| lost, doubled | {len(said - set(rows))}, {doubled} |")
-    print(f"| training while it was looked at | {in_training:.0%} of the time |")
+    print(f"| events to each page, while training | {n_events}, {n_training} |")
     print(f"| label + next: median, p95, p99 | {p50:.1f} ms, {p95:.1f} ms, {p99:.1f} ms |")
     print(f"| start of the server | {started:.1f} s |", flush=True)
 

@@ -50,7 +50,7 @@ class Annotator(threading.Thread):
     def __post_init__(self):
         super().__init__(daemon=True)
         self._random = random.Random(self.name_of_person)
-        self._cookie = None
+        self.cookie = None
         self._line = None
 
     __hash__ = threading.Thread.__hash__
@@ -70,7 +70,7 @@ class Annotator(threading.Thread):
         example = None
         while not self.is_over:
             try:
-                if self._cookie is None:
+                if self.cookie is None:
                     self._call("/api/sign-in", {"name": self.name_of_person})
                 if example is None:
                     example = self._call("/api/next")["example"]["id"]
@@ -93,12 +93,12 @@ class Annotator(threading.Thread):
     def _call(self, path, body=None):
         if self._line is None:
             self._line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        headers = {"Content-Type": "application/json", "Cookie": self._cookie or ""}
+        headers = {"Content-Type": "application/json", "Cookie": self.cookie or ""}
         self._line.request("POST", path, json.dumps(body or {}), headers)
         response = self._line.getresponse()
         content = json.loads(response.read())
         if response.getheader("set-cookie"):
-            self._cookie = response.getheader("set-cookie").split(";")[0]
+            self.cookie = response.getheader("set-cookie").split(";")[0]
         if response.status == 409:  # the lease was lost with the server
             raise KeyError(content["error"])
         if response.status != 200:

@@ -52,6 +52,14 @@ def test_of_a_large_pool_some_are_drawn():
     assert sorted(where[picked].tolist()) == [0, 1, 2]
 
 
+def test_more_may_be_wanted_than_there_are():
+    embeddings, where = islands([60, 40, 30])
+    assert sorted(chosen(embeddings, None, 500, candidates=20)) == list(range(130))
+    snapshot = Snapshot(np.full((130, 2), 0.5), embeddings=embeddings)
+    session = TypiClust(candidates=20).start(snapshot, rng=np.random.default_rng(0), budget=500)
+    assert len({session.ask() for _ in range(130)}) == 130
+
+
 def test_candidates_are_counted():
     with pytest.raises(ValueError, match="candidates must be a whole number of at least 1, got 0"):
         TypiClust(candidates=0)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken, one_line
 from galaxy_al.labelled import codes_of, labels_of
@@ -20,6 +21,7 @@ from galaxy_al.project import IMPORTER, Project, open_log
 from galaxy_al.quality import cross_validated
 from galaxy_al.store import RoundRecord
 from galaxy_al.strategies import Session
+from galaxy_al.threads import n_threads
 
 LEASE_SECONDS = 120.0
 EXPLORE = "typiclust"
@@ -349,10 +351,12 @@ class Desk:
     ) -> None:
         begin, problem = time.perf_counter(), ""
         try:
-            ready = self.learner.prepare_round(labels, skipped, again, rng)
-            if ready.strategy is self.learner.explore:
-                _warm_up(ready.session)
-            self._go_on(ready, self._record(ready, begin), again)
+            with threadpool_limits(max(n_threads() - 1, 1)):  # one core is for the annotators
+                ready = self.learner.prepare_round(labels, skipped, again, rng)
+                if ready.strategy is self.learner.explore:
+                    _warm_up(ready.session)
+                record = self._record(ready, begin)
+            self._go_on(ready, record, again)
         except Exception as error:  # a round that fails must not end the labelling
             problem = one_line(error)
         with self.lock:

@@ -265,7 +265,7 @@ def _fitted(
     n_classes: int,
 ) -> tuple[Table, Table, Table]:
     """Axes as of `KernelModel`, and the weights and biases of the last layer on them."""
-    from scipy.linalg import cholesky, qr, solve_triangular
+    from scipy.linalg import qr, solve_triangular
     from sklearn.linear_model import LogisticRegression
 
     n_seen = len(np.unique(targets))
@@ -274,8 +274,8 @@ def _fitted(
         return np.zeros((len(chosen), n_classes), np.float32), nothing, np.zeros(n_classes)
     gram = kernel.between(known[chosen], known)
     among = gram[:, chosen] + _JITTER * np.eye(len(chosen))
-    lower = cholesky(among, lower=True)
-    inputs = lower if len(chosen) == len(known) else solve_triangular(lower, gram, lower=True).T
+    lower = np.linalg.cholesky(among)
+    inputs = lower if len(chosen) == len(known) else _solved(lower, gram).T
     # Two classes have one row of weights, the difference of two: its variance is twice as large.
     inverse = (2 if n_seen == 2 else 1) / PRECISION
     solver = LogisticRegression(C=inverse, tol=_TOLERANCE, max_iter=1000)
@@ -286,6 +286,17 @@ def _fitted(
     axes, weights = qr(layer[0].T, mode="economic")
     dual = solve_triangular(lower.T, axes)
     return dual.astype(np.float32), weights.T.astype(np.float32), layer[1]
+
+
+def _solved(lower: Table, right: Table) -> Table:
+    """Solve a triangular system in parts: SciPy lets no other thread run while it is at one."""
+    from scipy.linalg import solve_triangular
+
+    solution = np.empty_like(right)
+    for at in range(0, right.shape[1], 64):
+        part = slice(at, at + 64)
+        solution[:, part] = solve_triangular(lower, right[:, part], lower=True)
+    return solution
 
 
 def _shares(

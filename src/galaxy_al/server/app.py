@@ -130,7 +130,7 @@ def _add_error_shapes(app: FastAPI) -> None:
 
 
 def _signed_in(access: Access) -> Any:
-    def annotator(request: Request) -> str:
+    async def annotator(request: Request) -> str:
         name = access.name_of(request.cookies.get(COOKIE, ""))
         if name is None:
             raise HTTPException(401, "Sign in first.")

@@ -30,7 +30,7 @@ def status(desk: Desk) -> dict[str, Any]:
         "counts": {name: counts[code] for code, name in enumerate(names)},
         "n_cannot_tell": sum(entry.kind == "cannot tell" for entry in standing),
         "found": _found([entry.label for entry in standing if entry.kind == "label"], names[-1]),
-        "lines": [asdict(line) for line in session.lines()],
+        "lines": [vars(line) for line in session.lines()],
     }
 
 

@@ -48,7 +48,7 @@ class TypiClust(Strategy):
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
         """Begin to ask; clusters serve for several batches, since it takes long to make them."""
-        return RankedSession(self, snapshot, rng, _BATCHES * budget)
+        return RankedSession(self, snapshot, rng, min(_BATCHES * budget, self.candidates))
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, one of each cluster in turn, the emptiest first."""
@@ -56,7 +56,8 @@ class TypiClust(Strategy):
         if not (len(free) and budget > 0):
             return free[:0]
         if len(free) > self.candidates:
-            free = np.sort(rng.choice(free, size=max(self.candidates, budget), replace=False))
+            size = min(max(self.candidates, budget), len(free))
+            free = np.sort(rng.choice(free, size=size, replace=False))
         rows = np.concatenate([free, labeled])
         points = _centred(snapshot.required_embeddings[rows])
         cluster = _clusters(points, min(len(labeled) + budget, len(rows), _MOST_CLUSTERS), rng)
