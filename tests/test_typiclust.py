@@ -53,7 +53,7 @@ def test_of_a_large_pool_some_are_drawn():
 
 
 def test_more_may_be_wanted_than_there_are():
-    embeddings, where = islands([60, 40, 30])
+    embeddings, _ = islands([60, 40, 30])
     assert sorted(chosen(embeddings, None, 500, candidates=20)) == list(range(130))
     snapshot = Snapshot(np.full((130, 2), 0.5), embeddings=embeddings)
     session = TypiClust(candidates=20).start(snapshot, rng=np.random.default_rng(0), budget=500)
