@@ -328,6 +328,30 @@ def test_what_was_foretold_is_given_though_somebody_came_meanwhile(project):
     desk.close()
 
 
+def test_what_was_foretold_last_counts(project):
+    for seed in range(6):
+        desk = begun(project, n_labels=20 + seed)
+        index = desk.next("ann")
+        desk.look_ahead("ann")
+        desk.next("bob")
+        ahead = desk.look_ahead("ann")  # as when the page is loaded again
+        desk.label("ann", [(index, 2)])
+        assert desk.next("ann") == ahead[2]
+        for who in ("ann", "bob"):
+            desk.leave(who)
+        desk.close()
+
+
+def test_skips_count_towards_the_next_training(project):
+    desk = begun(project, n_labels=30)
+    rounds = desk.round
+    for _ in range(40):
+        desk.skip("ann", desk.next("ann"), for_good=True)
+        desk.wait()
+    assert desk.round >= rounds + 2
+    desk.close()
+
+
 def test_what_somebody_else_has_labelled_is_not_given_though_foretold(project):
     desk = begun(project, n_labels=30)
     index = desk.next("ann")

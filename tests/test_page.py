@@ -187,6 +187,71 @@ def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, o
     assert labels(server)[third] == "scratch"
 
 
+def test_after_a_failure_no_answer_goes_to_what_comes_back(server, open_page):
+    page = open_page(server, "Ann", may_complain=True)
+    press_truth(page, server)
+    waiting = []
+    page.route("**/api/label*", lambda route: waiting.append(route))
+    first = shown(page)
+    page.keyboard.press("3")
+    expect(page.locator("#caption")).not_to_have_text(first)
+    waiting[0].abort()
+    expect(page.locator("#caption")).to_have_text(first)  # it was not heard
+    page.keyboard.press("1")  # meant for what was there a moment ago
+    page.wait_for_timeout(700)
+    assert len(waiting) == 1
+    page.unroute("**/api/label*")
+    page.keyboard.press("3")
+    expect(page.locator("#counts")).to_contain_text("2 of 200")
+    assert labels(server)[first] == "fine"
+
+
+def test_undos_on_a_slow_line_are_counted(server, open_page):
+    page = open_page(server, "Ann")
+    asked = [press_truth(page, server) for _ in range(3)]
+    expect(page.locator("#counts")).to_contain_text("3 of 200")
+    waiting = []
+    page.route("**/api/*ahead=true", lambda route: waiting.append(route))
+    page.route("**/api/undo*", lambda route: route.continue_())
+    fourth = shown(page)
+    page.keyboard.press("3")
+    page.keyboard.press("u")
+    expect(page.locator("#note")).to_have_text("Taken back as soon as the line is free.")
+    page.keyboard.press("u")
+    page.keyboard.press("1")
+    expect(page.locator("#note")).to_have_text("The undo comes first.")
+    waiting[0].continue_()
+    expect(page.locator("#caption")).to_have_text(asked[-1])
+    assert labels(server).keys() == set(asked[:-1])
+    assert fourth not in labels(server)
+
+
+def test_what_is_free_again_is_asked_again(tmp_path, open_page):
+    project, _ = small_project(tmp_path, size=50)
+    with served(project) as running:
+        page = open_page(running, "Ann")
+        others = dict.fromkeys(set(project.pool.ids) - {shown(page)}, "fine")
+        bob = running.browser("Bob")
+        bob("POST", "/api/label", json={"labels": others, "how": "found"})
+        page.keyboard.press("3")
+        expect(page.locator("#stage")).to_contain_text("Nothing is left to ask.")
+        bob("POST", "/api/undo")
+        bob("POST", "/api/leave")
+        expect(page.locator("#caption")).not_to_be_empty()
+
+
+def test_keys_do_not_care_about_shift(server, open_page):
+    page = open_page(server, "Ann")
+    first = shown(page)
+    page.keyboard.press("Shift+S")
+    expect(page.locator("#caption")).not_to_have_text(first)
+    second = shown(page)
+    page.keyboard.press("Shift+Digit3")
+    expect(page.locator("#caption")).not_to_have_text(second)
+    expect(page.locator("#counts")).to_contain_text("1 of 200")
+    assert labels(server) == {second: "fine"}
+
+
 def test_the_grid_labels_many_at_once(server, open_page):
     page = open_page(server, "Ann")
     for _ in range(25):

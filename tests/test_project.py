@@ -71,7 +71,7 @@ def test_init_status_export_train_predict(embeddings):
     project = embeddings / "project"
     assert made.output.endswith(f"Next: galaxy-al label {project}\n")
     status = run("status", project).output
-    assert "60 labels by 1 annotator\n" in status
+    assert "60 labels (60 imported), 0 annotators\n" in status
     output = embeddings / "labels.csv"
     assert run("export", project, "--output", output).output == f"60 labels in {output}\n"
     rows = read_csv(output)
@@ -216,10 +216,41 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
     assert not (project / "project.toml").exists()
     init(embeddings)
     assert told("init", project, "--embeddings", pool, *both).endswith("is a project already.")
-    assert told("train", project).endswith(
-        "has labels of one class only: there is nothing to tell apart."
-    )
+    assert told("train", project).endswith("has no labels yet: there is nothing to tell apart.")
     assert told("label", project / "nothing").endswith("galaxy-al init makes one.")
+    assert "without more" in told("label", project, "--no-open", "--name", "https://a.org")
+    (embeddings / "lock").write_text("mine")
+    assert told("label", embeddings).endswith("galaxy-al init makes one.")
+    assert (embeddings / "lock").read_text() == "mine"
+    nowhere = embeddings / "nowhere"
+    assert told("init", nowhere, "--embeddings", embeddings / "no.npy", *both).endswith(
+        f"There is no {embeddings / 'no.npy'}."
+    )
+    assert not nowhere.exists()
+
+
+def test_an_export_writes_over_nothing_that_the_project_needs(embeddings):
+    init(embeddings, "--import-labels", embeddings / "known.csv")
+    project, pool = embeddings / "project", embeddings / "pool.npy"
+    needed = (project, pool, project / "project.toml", project / "labels.sqlite")
+    before = pool.read_bytes()
+    for output in needed:
+        for command in ("export", "train"):
+            done = CliRunner().invoke(cli, [command, str(project), "--output", str(output)])
+            assert "belongs to the project" in str(done.exception)
+    assert pool.read_bytes() == before
+    assert run("export", project).output == f"60 labels in {project / 'labels.csv'}\n"
+    assert run("export", project).exit_code == 0
+
+
+def test_half_a_character_is_refused_by_line_and_never_asked(tmp_path):
+    rows = [{"text": "good"}, {"text": "cut \ud83d"}]
+    (tmp_path / "mails.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    both = {"kind": "texts", "classes": ["spam"], "other": "ham"}
+    with pytest.raises(GalaxyError, match="line 2: 'text' has half a character in it"):
+        create_project(tmp_path / "project", tmp_path / "mails.jsonl", **both)
+    with pytest.raises(ValueError, match="no valid Unicode"):
+        ProjectSettings(path="x", kind="texts", classes=("\udc80", "ham"))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +273,7 @@ def test_a_broken_settings_file_is_named(embeddings, line, message):
 
 
 def test_settings_are_written_and_read_as_they_are(tmp_path):
-    names = ('a"b\\c', "日本\n\t", "\x01é")
+    names = ('a"b\\c', "日本\n\t", "\x01é", "🐱", "\x7f")
     settings = ProjectSettings(path="../x y", kind="texts", classes=names, seed=-3)
     settings.write(tmp_path / "project.toml")
     assert ProjectSettings.read(tmp_path / "project.toml") == settings

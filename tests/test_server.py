@@ -5,6 +5,7 @@ import io
 import json
 import re
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,10 @@ from galaxy_al import GalaxyError
 from galaxy_al.client import Client
 from galaxy_al.desk import Desk
 from galaxy_al.project import create_project
-from galaxy_al.server.access import COOKIE, LOCAL, MOST_BYTES, Access
+from galaxy_al.server import live
+from galaxy_al.server.access import LOCAL, MOST_BYTES, Access
 from galaxy_al.server.app import make_app
+from galaxy_al.server.examples import example
 from galaxy_al.server.search import decoded, nearest, walk
 from projects import small_project
 from servers import running_app, served
@@ -106,17 +109,21 @@ def test_nobody_is_called_as_imported_labels_are(server):
     assert answer.status_code == 400
 
 
-def test_closing_one_of_two_pages_gives_nothing_back(server):
+def test_what_somebody_has_goes_back_when_their_last_page_is_closed(server, monkeypatch):
+    monkeypatch.setattr(live, "_GRACE", 0.2)
     me = server.browser("two pages")
     streams = [me("GET", "/api/events", stream=True) for _ in range(2)]
     told = [stream.iter_lines() for stream in streams]
     assert all(next(lines) for lines in told)
-    mine = me("POST", "/api/next").json()["example"]["id"]
-    me("POST", "/api/leave")
-    assert server.desk.leases.holder(server.project.index_of[mine]) == "two pages"
-    for stream in streams:
-        stream.close()
-    server.desk.leave("two pages")
+    mine = server.project.index_of[me("POST", "/api/next").json()["example"]["id"]]
+    streams[0].close()
+    time.sleep(0.5)
+    assert server.desk.leases.holder(mine) == "two pages"
+    streams[1].close()
+    until = time.monotonic() + 10
+    while server.desk.leases.holder(mine) is not None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert server.desk.leases.holder(mine) is None
 
 
 def test_a_proxy_has_a_name_and_cookies_for_tls_only(tmp_path):
@@ -212,9 +219,41 @@ def test_a_cookie_that_was_tampered_with_is_nobodys(server):
     for bad in ("", ".", good[:-1], good + "0", mixed, "é.é"):
         assert access.name_of(bad) is None
     answer = requests.get(
-        server.address + "/api/status", cookies={COOKIE: good[:-2] + "00"}, timeout=10
+        server.address + "/api/status", cookies={access.cookie: good[:-2] + "00"}, timeout=10
     )
     assert answer.status_code == 401
+
+
+def test_two_projects_on_one_machine_do_not_sign_each_other_out(tmp_path, server):
+    other, _ = small_project(tmp_path)
+    with served(other) as second:
+        session = requests.Session()
+        for place in (server, second):
+            session.post(place.address + "/api/sign-in", json={"name": "Ann"})
+        for place in (server, second):
+            assert session.get(place.address + "/api/me").json()["name"] == "Ann"
+
+
+def test_a_key_that_was_not_written_whole_is_made_anew(tmp_path):
+    (tmp_path / "secret").write_bytes(b"")
+    forger = Access(tmp_path, None)
+    assert len((tmp_path / "secret").read_bytes()) == 32
+    assert (tmp_path / "secret").stat().st_mode & 0o077 == 0
+    assert Access(tmp_path, None).name_of(forger.sign("ann")) == "ann"
+
+
+def test_an_undo_that_is_asked_for_twice_is_one(server):
+    me = server.browser("twice")
+    said = []
+    for _ in range(2):
+        said.append(me("POST", "/api/next").json()["example"]["id"])
+        me("POST", "/api/label", json={"labels": {said[-1]: "fine"}})
+    assert me("POST", "/api/undo", json={"id": said[-1]}).json()["undone"] == said[-1]
+    again = me("POST", "/api/undo", json={"id": said[-1]})
+    assert again.status_code == 409
+    assert "may be taken back already" in again.json()["error"]
+    assert me("POST", "/api/undo").json()["undone"] == said[0]
+    me("POST", "/api/leave")
 
 
 def test_a_personal_link_signs_in(server):
@@ -321,6 +360,14 @@ def test_images_come_whole_small_and_in_a_form_that_pages_show(image_server):
         assert Image.open(io.BytesIO(answer.content)).size == (64, 48)
         small = ann("GET", "/api/image", params={"id": name, "side": 32}).content
         assert Image.open(io.BytesIO(small)).size == (32, 24)
+
+
+def test_the_address_of_an_image_is_another_when_the_file_is(image_server):
+    path = image_server.project.pool.items.paths[3]
+    before = example(image_server.project, 3)["image"]
+    assert before == example(image_server.project, 3)["image"]
+    path.write_bytes(path.read_bytes())
+    assert example(image_server.project, 3)["image"] != before
 
 
 def test_an_image_that_is_gone_is_an_error_that_says_so(image_server):
@@ -448,12 +495,13 @@ def _schema(folder):
     desk = Desk(project)
     access = Access(project.folder, None)
     app = make_app(desk, access)
-    return schemathesis.openapi.from_asgi("/api/openapi.json", app), access.sign("fuzz")
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
+    return schema, {access.cookie: access.sign("fuzz")}
 
 
 def test_whatever_is_sent_the_server_never_fails(tmp_path):
     """Every answer is as described: no 500, no other shape."""
-    schema, cookie = _schema(tmp_path)
+    schema, cookies = _schema(tmp_path)
     left_out = [ignored_auth, missing_required_header, negative_data_rejection]
     left_out += [positive_data_acceptance, unsupported_method]
     n_called = 0
@@ -465,7 +513,7 @@ def test_whatever_is_sent_the_server_never_fails(tmp_path):
         def call(case):
             nonlocal n_called
             n_called += 1
-            response = case.call(cookies={COOKIE: cookie})
+            response = case.call(cookies=cookies)
             case.validate_response(response, excluded_checks=left_out)
 
         run = given(case=operation.as_strategy())(call)

@@ -115,7 +115,7 @@ def status(project: Path) -> None:
 
     found = summary(project)
     people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
-    click.echo(f"{project}: {found.n_labels:,} labels by {people}")
+    click.echo(f"{project}: {found.n_labels:,} labels ({found.n_imported:,} imported), {people}")
     for name in found.classes:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:
@@ -134,7 +134,9 @@ def status(project: Path) -> None:
 @click.option(
     "--format", "form", type=click.Choice(list(FORMATS)), default="csv", show_default=True
 )
-@click.option("--output", type=click.Path(path_type=Path), help="By default named by the format.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="By default a file in the project's folder."
+)
 def export(project: Path, form: str, output: Path | None) -> None:
     """Write the labels of a project: who, when, which round, and the model's probabilities.
 
@@ -144,8 +146,10 @@ def export(project: Path, form: str, output: Path | None) -> None:
     """
     from galaxy_al.exports import export
     from galaxy_al.labelled import labelled_project
+    from galaxy_al.project import check_output
 
-    output = output or Path(FORMATS[form])
+    output = output or project / FORMATS[form]
+    check_output(project, output)
     found = labelled_project(project)
     export(found, output, form)
     click.echo(f"{len(found.entries):,} labels in {output}")
@@ -165,7 +169,9 @@ def train(project: Path, output: Path | None) -> None:
       galaxy-al predict scratches/model new-photos/
     """
     from galaxy_al.labelled import save_trained
+    from galaxy_al.project import check_output
 
     output = output or project / "model"
+    check_output(project, output)
     n_labels = save_trained(project, output)
     click.echo(f"Trained on {n_labels:,} labels: {output}")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from http.client import HTTPException
 from http.cookiejar import CookieJar
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, Request, build_opener
 
@@ -27,6 +28,8 @@ class Client:
         The annotator's name.
     token
         As the server printed it, if it did.
+    timeout
+        How many seconds to wait for an answer.
 
     Examples
     --------
@@ -38,8 +41,8 @@ class Client:
             example = client.label(example["id"], answer(example))
     """
 
-    def __init__(self, address: str, name: str, token: str = "") -> None:
-        self._address = address.rstrip("/")
+    def __init__(self, address: str, name: str, token: str = "", *, timeout: float = 60) -> None:
+        self._address, self._timeout = address.rstrip("/"), timeout
         self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
         self._call("POST", "/api/sign-in", {"name": name, "token": token})
 
@@ -52,7 +55,7 @@ class Client:
         return self._example(self._call("POST", "/api/label", {"labels": {id: label}}))
 
     def label_many(self, labels: Mapping[str, str]) -> None:
-        """Give examples that you found their classes."""
+        """Give examples that you found their classes, at most 500 at once."""
         self._call("POST", "/api/label", {"labels": dict(labels), "how": "found"})
 
     def skip(self, id: str, *, cannot_tell: bool = False) -> dict[str, Any] | None:
@@ -65,6 +68,10 @@ class Client:
         """Take back what you said last; the id, or None if there was nothing."""
         undone: str | None = self._call("POST", "/api/undo")["undone"]
         return undone
+
+    def here(self) -> None:
+        """Say that you are still there: what is yours stays so for another two minutes."""
+        self._call("POST", "/api/here")
 
     def leave(self) -> None:
         """Give back the example that is yours."""
@@ -101,16 +108,17 @@ class Client:
         headers = {"Content-Type": "application/json"}
         request = Request(self._address + path, data, headers, method=method)
         try:
-            with self._opener.open(request) as answer:
+            with self._opener.open(request, timeout=self._timeout) as answer:
                 return bytes(answer.read())
         except HTTPError as error:
             raise GalaxyError(_reason(error)) from error
-        except URLError as error:
-            raise GalaxyError(f"Cannot reach {self._address}: {error.reason}.") from error
+        except (HTTPException, OSError) as error:
+            reason = getattr(error, "reason", error) or "the line was cut"
+            raise GalaxyError(f"Cannot reach {self._address}: {reason}.") from error
 
 
 def _reason(error: HTTPError) -> str:
     try:
         return str(json.loads(error.read())["error"])
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         return f"The server answered {error.code}."

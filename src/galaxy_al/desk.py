@@ -12,13 +12,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken, one_line
-from galaxy_al.labelled import codes_of, labels_of
+from galaxy_al.labelled import codes_of, judged_round, labels_of
 from galaxy_al.learner import Learner, NextRound
 from galaxy_al.leases import Leases
 from galaxy_al.ledger import Entry, How, Kind, Ledger
-from galaxy_al.models.kernel import KernelModel
 from galaxy_al.project import IMPORTER, Project, open_log
-from galaxy_al.quality import cross_validated
 from galaxy_al.store import RoundRecord
 from galaxy_al.strategies import Session
 from galaxy_al.threads import n_threads
@@ -71,7 +69,7 @@ class Desk:
         entries = list(self._store.entries())
         self.ledger = Ledger(entries)
         self.rounds = self._store.rounds()
-        self.training = Training()
+        self.training = Training(seconds=self.rounds[-1].seconds if self.rounds else 0.0)
         self.leases = Leases(lease_seconds, clock)
         self.seen: dict[str, float] = {}
         self.now = clock
@@ -80,7 +78,7 @@ class Desk:
         self._code = {name: code for code, name in enumerate(project.classes)}
         self.learner = self._resumed(entries)
         _warm_up(self.learner)
-        self.n_trained = len(self.learner.labels)
+        self._n_trained = self._n_answered
         self._thread: threading.Thread | None = None
 
     def close(self) -> None:
@@ -92,6 +90,15 @@ class Desk:
     def round(self) -> int:
         """How many trainings there were."""
         return self.rounds[-1].number if self.rounds else 0
+
+    @property
+    def n_new(self) -> int:
+        """How many answers there were since the last training."""
+        return abs(self._n_answered - self._n_trained)
+
+    @property
+    def _n_answered(self) -> int:
+        return len(self.learner.labels) + len(self.learner.skipped)
 
     def next(self, annotator: str) -> int:
         """An example for an annotator: the one that is theirs already, or another."""
@@ -122,7 +129,10 @@ class Desk:
                 then = held[1] if len(held) > 1 else self._leased(annotator)
             except PoolExhausted:
                 return {}
-            return dict.fromkeys([*range(len(self.project.classes)), None], then)
+            answers = [*range(len(self.project.classes)), None]
+            same: dict[int | None, int | None] = dict.fromkeys(answers, then)
+            self.leases.foretell(held[0], same)
+            return same
 
     def label(self, annotator: str, labels: Iterable[tuple[int, int]], how: How = "asked") -> None:
         """Give examples their classes, all at once; they are on disk when this returns."""
@@ -142,8 +152,14 @@ class Desk:
         with self.lock:
             self._say(annotator, [Entry(annotator, kind, self.project.pool.ids[index])])
 
-    def undo(self, annotator: str) -> int | None:
-        """Take back what the annotator said last, and give them that example again."""
+    def undo(self, annotator: str, expected: int | None = None) -> int | None:
+        """Take back what the annotator said last, and give them that example again.
+
+        Parameters
+        ----------
+        expected
+            It must be about this example; it is not, if the same undo was heard before.
+        """
         with self.lock:
             self._heard_of(annotator)
             last = self.ledger.last_of(annotator)
@@ -153,6 +169,9 @@ class Desk:
             if last is None:
                 return None
             index = self.project.index_of[last.example]
+            if expected not in (None, index):
+                name = self.project.pool.ids[expected]
+                raise Taken(f"You said nothing about {name!r} last: it may be taken back already.")
             self._check_not_taken(index, annotator)
             self._take_back(last)
             self._apply(index)
@@ -189,9 +208,10 @@ class Desk:
             self.training = replace(self.training, is_running=True)
             labels, skipped = self.learner.labels, self.learner.skipped
             again = frozenset(self._not_now)
+            n_answered = self._n_answered - len(again)
             rng = np.random.default_rng([abs(self.project.settings.seed), self.round, len(labels)])
             self._thread = threading.Thread(
-                target=self._train, args=(labels, skipped, again, rng), daemon=True
+                target=self._train, args=(labels, skipped, again, rng, n_answered), daemon=True
             )
             self._thread.start()
         self.on_change()
@@ -337,10 +357,9 @@ class Desk:
     def _wants_training(self) -> bool:
         if self.training.is_running:
             return False
-        labels = self.learner.labels
-        n_new = abs(len(labels) - self.n_trained)
-        can_stop_exploring = self.learner.is_exploring and len(set(labels.values())) > 1
-        return can_stop_exploring or n_new >= self.project.settings.batch_size
+        has_two = len(set(self.learner.labels.values())) > 1
+        can_stop_exploring = self.learner.is_exploring and has_two
+        return can_stop_exploring or self.n_new >= self.project.settings.batch_size
 
     def _train(
         self,
@@ -348,6 +367,7 @@ class Desk:
         skipped: set[int],
         again: frozenset[int],
         rng: np.random.Generator,
+        n_answered: int,
     ) -> None:
         begin, problem = time.perf_counter(), ""
         try:
@@ -355,12 +375,13 @@ class Desk:
                 ready = self.learner.prepare_round(labels, skipped, again, rng)
                 if ready.strategy is self.learner.explore:
                     _warm_up(ready.session)
-                record = self._record(ready, begin)
-            self._go_on(ready, record, again)
+                record = judged_round(self.project, ready, self.learner.drawn)
+            seconds = time.perf_counter() - begin
+            self._go_on(ready, replace(record, number=self.round + 1, seconds=seconds), again)
         except Exception as error:  # a round that fails must not end the labelling
             problem = one_line(error)
         with self.lock:
-            self.n_trained = len(labels)
+            self._n_trained = n_answered
             self.training = Training(seconds=time.perf_counter() - begin, problem=problem)
         self.on_change()
 
@@ -371,23 +392,6 @@ class Desk:
             self.learner.go_on(ready)
             for index in again:  # what was said of them since the training began
                 self._apply(index)
-
-    def _record(self, ready: NextRound, begin: float) -> RoundRecord:
-        n_classes, labels = len(self.project.classes), ready.labels
-        quality = None
-        if isinstance(ready.model, KernelModel):
-            quality = cross_validated(
-                self.project.vectors, labels, self.learner.drawn, ready.model, n_classes
-            )
-        return RoundRecord(
-            number=self.round + 1,
-            n_labels=len(labels),
-            rare_found=sum(label != n_classes - 1 for label in labels.values()),
-            accuracy=quality.accuracy if quality else None,
-            low=quality.low if quality else None,
-            high=quality.high if quality else None,
-            seconds=time.perf_counter() - begin,
-        )
 
 
 def _warm_up(asking: Learner | Session) -> None:

@@ -62,7 +62,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     wait
         Until it is free; otherwise a lock that is taken is an error.
     """
-    with path.open("w") as file:
+    with path.open("a") as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

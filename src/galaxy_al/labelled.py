@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
+from galaxy_al.learner import NextRound
 from galaxy_al.ledger import Entry, Ledger
 from galaxy_al.models.embed import Embedder
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
-from galaxy_al.project import Project, open_log, open_project, read_settings
+from galaxy_al.project import IMPORTER, Project, open_log, open_project, read_settings
+from galaxy_al.quality import cross_validated
 from galaxy_al.store import RoundRecord
 
 
@@ -45,7 +47,12 @@ class Summary:
     @property
     def n_annotators(self) -> int:
         """Of how many people something stands."""
-        return len({entry.annotator for entry in self.entries})
+        return len({entry.annotator for entry in self.entries} - {IMPORTER})
+
+    @property
+    def n_imported(self) -> int:
+        """How many labels existed before the project."""
+        return sum(entry.annotator == IMPORTER for entry in self.entries)
 
     @cached_property
     def _counts(self) -> Counter[tuple[str, str | None]]:
@@ -114,6 +121,28 @@ def trained(project: Project, labels: Iterable[Entry]) -> KernelModel:
     return trainer.fit(project.vectors, codes_of(project, labels))
 
 
+def judged_round(project: Project, ready: NextRound, drawn: Collection[int]) -> RoundRecord:
+    """What is worth knowing of a round; its number and time are not known here.
+
+    Parameters
+    ----------
+    drawn
+        As of `cross_validated`.
+    """
+    n_classes, labels, quality = len(project.classes), ready.labels, None
+    if isinstance(ready.model, KernelModel):
+        quality = cross_validated(project.vectors, labels, drawn, ready.model, n_classes)
+    return RoundRecord(
+        number=0,
+        n_labels=len(labels),
+        rare_found=sum(label != n_classes - 1 for label in labels.values()),
+        accuracy=quality.accuracy if quality else None,
+        low=quality.low if quality else None,
+        high=quality.high if quality else None,
+        seconds=0.0,
+    )
+
+
 def save_trained(folder: Path, output: Path) -> int:
     """Train on all labels of a project and save the model; how many labels there were."""
     from galaxy_al.models.export import save_model
@@ -122,7 +151,8 @@ def save_trained(folder: Path, output: Path) -> int:
     entries = labels_of(project, summary(folder).entries)
     model = trained(project, entries)
     if not model.shares.any():
-        raise GalaxyError(f"{folder} has labels of one class only: there is nothing to tell apart.")
+        found = "labels of one class only" if entries else "no labels yet"
+        raise GalaxyError(f"{folder} has {found}: there is nothing to tell apart.")
     save_model(model, output, classes=project.classes, embedder=_embedder(project))
     return len(entries)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import Kind, Pool, check_classes, not_finite
 from galaxy_al.data.sources import import_labels, load_pool
+from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError
 from galaxy_al.files import read_toml, writing
 from galaxy_al.ledger import Entry
@@ -58,6 +59,9 @@ class ProjectSettings:
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
+        for text in (self.path, *self.classes):
+            if not is_unicode(text):
+                raise ValueError(f"{text!r} is no valid Unicode.")
         if len(self.classes) < 2 or "" in self.classes:
             raise ValueError("A project needs the names of two classes, one rare one at least.")
         if self.batch_size < 1:
@@ -66,9 +70,12 @@ class ProjectSettings:
 
     def write(self, path: Path) -> None:
         """Write them as TOML, of which JSON's texts and lists are a part."""
-        lines = [f"{name} = {json.dumps(value)}" for name, value in asdict(self).items()]
+        values = {
+            name: json.dumps(value, ensure_ascii=False) for name, value in asdict(self).items()
+        }
+        lines = [f"{name} = {value}\n" for name, value in values.items()]
         with writing(path) as part:
-            part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            part.write_text("".join(lines).replace("\x7f", "\\u007f"), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> ProjectSettings:
@@ -142,11 +149,11 @@ def create_project(
     """
     if (folder / SETTINGS_FILE).exists():
         raise GalaxyError(f"{folder} is a project already.")
-    folder.mkdir(parents=True, exist_ok=True)
     place = os.path.relpath(pool.resolve(), folder.resolve())
     settings = ProjectSettings(path=place, kind=kind, classes=(*classes, other), **options)
     found = _load(folder, settings)
     known = import_labels(found, labels, classes=settings.classes) if labels else found
+    folder.mkdir(parents=True, exist_ok=True)
     project = _embedded(folder, settings, known)
     _import(project, known)
     settings.write(folder / SETTINGS_FILE)  # last: what is there is whole
@@ -166,6 +173,19 @@ def read_settings(folder: Path) -> ProjectSettings:
     return ProjectSettings.read(folder / SETTINGS_FILE)
 
 
+def pool_path(folder: Path, settings: ProjectSettings) -> Path:
+    """Where the pool of a project is."""
+    return Path(os.path.normpath(folder.resolve() / settings.path))
+
+
+def check_output(folder: Path, output: Path) -> None:
+    """Refuse to write over a project's own files, or over its pool."""
+    settings = read_settings(folder)
+    own = {folder, folder / SETTINGS_FILE, folder / LOG_FILE, pool_path(folder, settings)}
+    if output.resolve() in {path.resolve() for path in own}:
+        raise GalaxyError(f"{output} belongs to the project and is not written over.")
+
+
 def open_log(folder: Path) -> Store:
     """The log of a project."""
     return Store(folder / LOG_FILE)
@@ -173,7 +193,7 @@ def open_log(folder: Path) -> Store:
 
 def _load(folder: Path, settings: ProjectSettings) -> Pool:
     return load_pool(
-        folder / settings.path,
+        pool_path(folder, settings),
         kind=settings.kind,
         column=settings.column or None,
         id_column=settings.id_column or None,
@@ -194,7 +214,12 @@ def _embedded(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
 
     embedder = load_embedder(pool.kind, settings.embedder or None)
     found = embed(pool, embedder, cache=folder / "embeddings")
-    return Project(folder, settings, pool, found.vectors, found.bad)
+    unnamed = {
+        i: f"{name!r} is no valid Unicode."
+        for i, name in enumerate(pool.ids)
+        if not is_unicode(name)
+    }
+    return Project(folder, settings, pool, found.vectors, {**found.bad, **unnamed})
 
 
 def _import(project: Project, known: Pool) -> None:

@@ -59,7 +59,11 @@ class Table:
 
     def names(self, name: str) -> list[str | None]:
         """A column of names, of which some may be missing."""
-        return [_as_text(value) for value in self.column(name)]
+        names = [_as_text(value) for value in self.column(name)]
+        for row, text in enumerate(names):
+            if text is not None and not is_unicode(text):
+                raise GalaxyError(f"{self.where(row)}: {name!r} has half a character in it.")
+        return names
 
     def vectors(self, name: str) -> NDArray[np.floating[Any]]:
         """A column of equally long lists of numbers."""
@@ -79,6 +83,11 @@ class Table:
             rows.append(vector)
         table = np.stack(rows)
         return table if table.dtype.kind == "f" else table.astype(np.float64)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written; JSON can hold halves of characters, names of files bytes."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _as_text(value: Any) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
@@ -16,14 +15,14 @@ from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from galaxy_al.files import writing
 from galaxy_al.project import IMPORTER
 
-COOKIE = "galaxy_annotator"
 LONGEST_NAME = 60
 LOCAL = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 20 << 20  # of a request
 
-_SECRET_FILE = "secret"
+_SECRET_FILE, _KEY_BYTES = "secret", 32
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -50,6 +49,8 @@ class Access:
 
     def __init__(self, folder: Path, token: str | None, *, is_secure: bool = False) -> None:
         self._key = _secret(folder / _SECRET_FILE)
+        # Browsers do not tell ports apart: two projects of a machine need two names.
+        self.cookie = f"galaxy_annotator_{self._signature('')[:8]}"
         self._token, self.is_secure = token, is_secure
 
     def may_sign_in(self, token: str) -> bool:
@@ -163,9 +164,8 @@ def refused(status: int, reason: str) -> JSONResponse:
 
 def _secret(path: Path) -> bytes:
     """The project's key, made when it is first needed and readable by its owner only."""
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
-    except FileExistsError:
-        pass
+    if not path.exists() or len(path.read_bytes()) < _KEY_BYTES:
+        with writing(path) as part:
+            part.touch(0o600)
+            part.write_bytes(secrets.token_bytes(_KEY_BYTES))
     return path.read_bytes()

@@ -18,7 +18,7 @@ from galaxy_al.desk import Desk
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken
 from galaxy_al.exports import export
 from galaxy_al.labelled import Labelled, labels_of
-from galaxy_al.server.access import COOKIE, Access, Guard, clean_name, refused
+from galaxy_al.server.access import Access, Guard, clean_name, refused
 from galaxy_al.server.examples import example, image
 from galaxy_al.server.live import Broadcast
 from galaxy_al.server.messages import (
@@ -33,6 +33,7 @@ from galaxy_al.server.messages import (
     SignIn,
     Skip,
     Status,
+    Undo,
     Undone,
 )
 from galaxy_al.server.search import Queries, likeliest, nearest, walk
@@ -65,7 +66,7 @@ def make_app(
     hosts, name
         As of `Guard`.
     """
-    broadcast = Broadcast(lambda: status(desk))
+    broadcast = Broadcast(lambda: status(desk), desk.leave)
     desk.on_change = broadcast.notify
 
     @asynccontextmanager
@@ -131,7 +132,7 @@ def _add_error_shapes(app: FastAPI) -> None:
 
 def _signed_in(access: Access) -> Any:
     async def annotator(request: Request) -> str:
-        name = access.name_of(request.cookies.get(COOKIE, ""))
+        name = access.name_of(request.cookies.get(access.cookie, ""))
         if name is None:
             raise HTTPException(401, "Sign in first.")
         return name
@@ -142,7 +143,7 @@ def _signed_in(access: Access) -> Any:
 def _add_pages(app: FastAPI, access: Access) -> None:
     def with_cookie(response: Response, name: str) -> Response:
         response.set_cookie(
-            COOKIE,
+            access.cookie,
             access.sign(name),
             max_age=_YEAR,
             httponly=True,
@@ -181,12 +182,12 @@ def _add_pages(app: FastAPI, access: Access) -> None:
     @app.get("/api/me", tags=["sign in"], response_model=SignedIn)
     async def me(request: Request) -> SignedIn:
         """Who you are; nobody, before you sign in."""
-        return signed_in(access.name_of(request.cookies.get(COOKIE, "")))
+        return signed_in(access.name_of(request.cookies.get(access.cookie, "")))
 
     @app.post("/api/sign-out", tags=["sign in"], status_code=204)
     async def sign_out(response: Response) -> None:
         """Forget who you are."""
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        response.delete_cookie(access.cookie, httponly=True, samesite="strict")
 
 
 def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
@@ -235,9 +236,12 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         return following(annotator, ahead)
 
     @app.post("/api/undo", tags=["labelling"], response_model=Undone)
-    async def undo(annotator: Annotator, ahead: bool = False) -> dict[str, Any]:
+    async def undo(
+        annotator: Annotator, wanted: Undo | None = None, ahead: bool = False
+    ) -> dict[str, Any]:
         """Take back what you said last, and look at that example again."""
-        index = desk.undo(annotator)
+        id = wanted.id if wanted else None
+        index = desk.undo(annotator, None if id is None else index_of(desk, id))
         undone = None if index is None else project.pool.ids[index]
         return {"undone": undone, **following(annotator, ahead)}
 
@@ -248,9 +252,8 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
 
     @app.post("/api/leave", tags=["labelling"], status_code=204)
     async def leave(annotator: Annotator) -> None:
-        """Give back the example that is yours, unless you have another page open."""
-        if app.state.broadcast.listening[annotator] < 2:
-            desk.leave(annotator)
+        """Give back the example that is yours."""
+        desk.leave(annotator)
 
     @app.post("/api/train", tags=["labelling"], status_code=202)
     async def train(annotator: Annotator) -> None:
@@ -284,7 +287,12 @@ def _add_looking(app: FastAPI, desk: Desk, signed_in: Any) -> None:
 
     @app.get("/api/image", tags=["examples"], response_class=Response)
     def show_image(
-        annotator: Annotator, id: Id, side: Annotated[int | None, Query(ge=16, le=2048)] = None
+        annotator: Annotator,
+        id: Id,
+        side: Annotated[int | None, Query(ge=16, le=2048)] = None,
+        v: Annotated[
+            str, Query(description="As in the address given: other for another file.")
+        ] = "",
     ) -> Response:
         """The image of an example, as it is or no larger than a side."""
         if project.pool.kind != "images":

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from galaxy_al.data.pool import ImageFiles
-from galaxy_al.files import reading
+from galaxy_al.data.pool import ImageFiles, Pool
+from galaxy_al.files import digest, file_state, reading
 from galaxy_al.project import Project
 
 _MOST_NUMBERS = 512  # of a vector that is drawn
@@ -20,11 +20,20 @@ def example(project: Project, index: int) -> dict[str, Any]:
     """What is shown of an example."""
     pool, name = project.pool, project.pool.ids[index]
     if pool.kind == "images":
-        return {"id": name, "image": f"/api/image?id={quote(name, safe='')}"}
+        return {
+            "id": name,
+            "image": f"/api/image?id={quote(name, safe='')}&v={_version(pool, index)}",
+        }
     if pool.kind == "texts":
         return {"id": name, "text": str(pool.items[index])}
     vector = np.asarray(project.vectors[index], dtype=np.float64)
     return {"id": name, "vector": vector[:_MOST_NUMBERS].tolist(), "width": len(vector)}
+
+
+def _version(pool: Pool, index: int) -> str:
+    """Another one for every other file: a browser keeps what it has seen at an address."""
+    assert isinstance(pool.items, ImageFiles)
+    return digest([file_state(pool.items.paths[index])])
 
 
 def image(project: Project, index: int, side: int | None) -> tuple[bytes, str]:

@@ -14,6 +14,7 @@ from typing import Any
 _LEAST_PAUSE = 0.4  # seconds between two messages
 _SHARE_OF_TIME = 0.05  # that may be spent on making them
 _ALIVE_EVERY = 15.0
+_GRACE = 5.0
 _END = ""
 
 
@@ -24,14 +25,16 @@ class Broadcast:
     ----------
     make
         The message; it is called in a thread.
+    gone
+        Is called with the name of an annotator of whom no page has been open for a while.
     """
 
-    def __init__(self, make: Callable[[], dict[str, Any]]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], dict[str, Any]], gone: Callable[[str], None]) -> None:
+        self._make, self._gone = make, gone
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
         self._subscribers: set[asyncio.Queue[str]] = set()
-        self.listening: Counter[str] = Counter()
+        self._pages: Counter[str] = Counter()
 
     def close(self) -> None:
         """End all streams: the server goes down. From the loop's own thread."""
@@ -63,14 +66,15 @@ class Broadcast:
             logging.getLogger(__name__).exception("The status could not be made.")
             return
         for queue in self._subscribers:
-            if queue.empty():  # whoever is slow waits for the one after
-                queue.put_nowait(text)
+            while not queue.empty():  # whoever is slow gets the newest only
+                queue.get_nowait()
+            queue.put_nowait(text)
 
     async def events(self, annotator: str) -> AsyncIterator[str]:
         """The messages for one page of an annotator."""
         queue: asyncio.Queue[str] = asyncio.Queue()
         self._subscribers.add(queue)
-        self.listening[annotator] += 1
+        self._pages[annotator] += 1
         try:
             yield f"data: {json.dumps(await asyncio.to_thread(self._make))}\n\n"
             while True:
@@ -83,4 +87,10 @@ class Broadcast:
                     yield ": still here\n\n"
         finally:
             self._subscribers.discard(queue)
-            self.listening[annotator] -= 1
+            self._pages[annotator] -= 1
+            asyncio.get_running_loop().call_later(_GRACE, self._perhaps_gone, annotator)
+
+    def _perhaps_gone(self, annotator: str) -> None:
+        """A page that was reloaded, or whose line was cut for a moment, is here again."""
+        if self._pages[annotator] == 0:
+            self._gone(annotator)

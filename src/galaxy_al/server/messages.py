@@ -54,6 +54,12 @@ class Skip(Message):
     cannot_tell: bool = Field(False, description="For good: nobody could tell.")
 
 
+class Undo(Message):
+    """What to take back."""
+
+    id: Id | None = Field(None, description="Only if it is this example, as when asking again.")
+
+
 class Example(Message):
     """An example: one of text, image and vector."""
 

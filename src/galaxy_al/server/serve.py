@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 
@@ -16,7 +17,7 @@ from fastapi import FastAPI
 from galaxy_al.desk import Desk
 from galaxy_al.errors import GalaxyError
 from galaxy_al.files import locked
-from galaxy_al.project import LOCK_FILE, open_project
+from galaxy_al.project import LOCK_FILE, open_project, read_settings
 from galaxy_al.server.access import LOCAL, Access, new_token
 from galaxy_al.server.app import make_app
 
@@ -45,24 +46,42 @@ def serve(
     tell
         Gets the lines to show: the address, and the token if there is one.
     """
-    is_local = host in LOCAL
+    name, is_local = _host_name(name), host in LOCAL
     token = None if is_local and not name else new_token()
     with _alone(folder), closing(listen(host, port)) as listening:
         project = open_project(folder)
         desk = Desk(project)
-        address = f"http://{'localhost' if is_local else host}:{listening.getsockname()[1]}"
-        address = f"https://{name}, by way of {address}" if name else address
+        port = listening.getsockname()[1]
+        address = f"http://{_reachable(host)}:{port}"
+        shown = f"https://{name}, by way of {address}" if name else address
         tell(f"{len(project.pool):,} {project.pool.kind}, {len(desk.learner.labels):,} labels")
         if token:
             tell(f"Token: {token}")
-        tell(f"Label at {address} (Ctrl+C ends)")
+        tell(f"Label at {shown} (Ctrl+C ends)")
         if opens_page and not name:
             Timer(0.5, webbrowser.open, [address]).start()
         hosts = frozenset({*LOCAL, name} - {""}) if is_local else frozenset[str]()
         sys.setswitchinterval(_SWITCH_SECONDS)
         app = make_app(desk, Access(folder, token, is_secure=bool(name)), hosts, name)
-        make_server(app).run(sockets=[listening])
-        desk.close()
+        with closing(desk), suppress(KeyboardInterrupt):
+            make_server(app).run(sockets=[listening])
+
+
+def _host_name(name: str) -> str:
+    """The name of a machine as browsers send it; empty stays empty."""
+    lower = name.strip().lower()
+    if lower and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", lower):
+        raise ValueError(f"--name is a name like label.example.org, without more, got {name!r}.")
+    return lower
+
+
+def _reachable(host: str) -> str:
+    """How to call an address in a browser."""
+    if host in LOCAL:
+        return "localhost"
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
 
 
 def make_server(app: FastAPI) -> uvicorn.Server:
@@ -82,8 +101,7 @@ def make_server(app: FastAPI) -> uvicorn.Server:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """No other server has the project."""
-    if not folder.is_dir():
-        raise GalaxyError(f"{folder} is no project: galaxy-al init makes one.")
+    read_settings(folder)
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(folder / LOCK_FILE, wait=False))

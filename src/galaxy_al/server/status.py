@@ -36,7 +36,6 @@ def status(desk: Desk) -> dict[str, Any]:
 
 def _state(desk: Desk) -> dict[str, Any]:
     project, learner, labels = desk.project, desk.learner, desk.learner.labels
-    n_new = abs(len(labels) - desk.n_trained)
     return {
         "project": project.folder.resolve().name,
         "kind": project.pool.kind,
@@ -44,7 +43,7 @@ def _state(desk: Desk) -> dict[str, Any]:
         "size": len(project.pool),
         "n_bad": len(project.bad),
         "round": desk.round,
-        "n_until_training": max(project.settings.batch_size - n_new, 0),
+        "n_until_training": max(project.settings.batch_size - desk.n_new, 0),
         "training": asdict(desk.training),
         "asking": learner.explore.name if learner.is_exploring else learner.strategy.name,
         "is_exploring": learner.is_exploring,

@@ -125,7 +125,7 @@ export class GridView {
     for (const tile of byId("grid").querySelectorAll(".tile")) {
       if (ids.includes(tile.dataset.id)) tile.parentElement.remove();
     }
-    this.selected.clear();
+    ids.forEach((id) => this.selected.delete(id));
     this.say(`${ids.length} labelled ${name}.`);
     byId("grid").querySelector(".tile")?.focus();
   }
@@ -142,7 +142,7 @@ export class GridView {
   say(text) { byId("tile-note").textContent = text; }
 
   key(event) {
-    const name = classOf(event.key, this.classes);
+    const name = classOf(event, this.classes);
     if (name !== undefined) this.label(name);
     return name !== undefined;
   }

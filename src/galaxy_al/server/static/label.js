@@ -16,7 +16,8 @@ export class LabelView {
     this.ahead = {};
     this.isWaiting = false;
     this.isSwapped = false;
-    this.kept = null;
+    this.kept = null; // what was said meanwhile: an answer, or so many undos
+    this.said = []; // what can be undone from here, the last one last
     byId("undo").addEventListener("click", () => this.undo());
     byId("skip").addEventListener("click", () => this.skip(false));
     byId("cannot-tell").addEventListener("click", () => this.skip(true));
@@ -27,7 +28,15 @@ export class LabelView {
     byId("classes").replaceChildren(...classes.map((name, i) => classButton(name, i, () => this.answer(name))));
   }
 
-  begin() { return this.ask(() => post("/api/next?ahead=true")); }
+  begin() {
+    this.said = [];
+    return this.ask(() => post("/api/next?ahead=true"));
+  }
+
+  // Somebody has skipped, undone or left since: perhaps there is something to ask again.
+  beginAgain() {
+    if (!this.current && !this.isWaiting) this.begin();
+  }
 
   answer(name) {
     if (!this.current || this.isSwapped) return;
@@ -43,65 +52,80 @@ export class LabelView {
   }
 
   undo() {
-    if (this.kept) {
+    if (this.kept?.answer) {
       this.kept = null;
       this.say(`${this.current?.id}: taken back.`);
       return;
     }
     if (this.isWaiting) {
-      this.kept = () => this.undo();
+      this.kept = { undos: (this.kept?.undos ?? 0) + 1 };
+      this.say("Taken back as soon as the line is free.");
       return;
     }
+    const id = this.said[this.said.length - 1] ?? null;
     this.ask(async () => {
-      const back = await post("/api/undo?ahead=true");
+      const back = await post("/api/undo?ahead=true", { id });
+      this.said.pop();
       this.say(back.undone === null ? "There is nothing to undo." : `${back.undone}: taken back.`);
       return back;
-    });
+    }, { isExpected: true });
   }
 
   // Show what comes, as the server has foretold, and then hear whether it is so. An answer to what
   // is shown before the server has confirmed it is kept until it has.
   move(id, answer, said, request) {
     if (this.isWaiting) {
-      this.kept = () => {
-        if (id === this.current?.id) this.move(id, answer, said, request);
-        else this.say(`${id} went to somebody else: the answer was not sent.`);
-      };
-      this.say(`${said} It is sent as soon as the line is free.`);
-      return;
+      if (this.kept?.undos) return this.say("The undo comes first.");
+      this.kept = { id, answer: () => this.move(id, answer, said, request) };
+      return this.say(`${said} It is sent as soon as the line is free.`);
     }
     const before = this.current;
     this.say(said);
-    if (id === before?.id && this.ahead[answer]) this.show(this.ahead[answer]);
-    this.ask(request, before);
+    const next = this.ahead[answer];
+    if (next) this.show(next);
+    this.ask(async () => {
+      const following = await request();
+      this.said.push(id);
+      return following;
+    }, { before, isExpected: !next });
   }
 
-  async ask(request, before) {
+  async ask(request, { before = null, isExpected = false } = {}) {
     this.setWaiting(true);
     try {
       const { example, ahead } = await request();
       this.ahead = ahead;
-      if (example?.id !== this.current?.id) this.swap(example, before);
+      this.swap(example, isExpected);
       Object.values(ahead).forEach(preload);
     } catch (error) {
       this.kept = null;
-      if (before) this.show(before);
       this.onProblem(error);
       if (error.status === 409) await this.begin();
+      else if (before) this.swap(before);
     } finally {
       this.setWaiting(false);
     }
-    const kept = this.kept;
-    this.kept = null;
-    kept?.();
+    this.goOn();
   }
 
-  // Another example than the one foretold: for a moment no answer counts, as it would be one to
-  // what was seen before.
-  swap(example, before) {
-    const isForetold = before && this.current && this.current !== before;
+  // Do what was said while the line was busy.
+  goOn() {
+    const kept = this.kept;
+    this.kept = null;
+    if (kept?.undos) {
+      if (kept.undos > 1) this.kept = { undos: kept.undos - 1 };
+      this.undo();
+    } else if (kept && kept.id === this.current?.id) kept.answer();
+    else if (kept) this.say(`${kept.id} went to somebody else: the answer was not sent.`);
+  }
+
+  // Unless it was to be expected, another example than the one seen lets no answer count for a
+  // moment: it would be one to what was seen before.
+  swap(example, isExpected = false) {
+    const seen = this.current;
+    if (example?.id === seen?.id) return;
     this.show(example);
-    if (!isForetold) return;
+    if (isExpected || !seen) return;
     this.isSwapped = true;
     setTimeout(() => { this.isSwapped = false; }, 500);
   }
@@ -127,14 +151,15 @@ export class LabelView {
   say(text) { byId("note").textContent = text; }
 
   key(event) {
-    const name = classOf(event.key, this.classes);
+    const name = classOf(event, this.classes);
+    const key = event.key.toLowerCase();
     if (name !== undefined) this.answer(name);
-    else if (event.key === "u" || event.key === "Backspace") this.undo();
-    else if (event.key === "s") this.skip(false);
-    else if (event.key === "t") this.skip(true);
-    else if (event.key === "k") byId("like-this").click();
-    else if (event.key === "+" || event.key === "=") this.zoom.by(1.5);
-    else if (event.key === "-") this.zoom.by(1 / 1.5);
+    else if (key === "u" || key === "backspace") this.undo();
+    else if (key === "s") this.skip(false);
+    else if (key === "t") this.skip(true);
+    else if (key === "k") byId("like-this").click();
+    else if (key === "+" || key === "=") this.zoom.by(1.5);
+    else if (key === "-") this.zoom.by(1 / 1.5);
     else return this.zoom.move(event.key);
     return true;
   }
@@ -142,7 +167,11 @@ export class LabelView {
 
 const KEYS = "1234567890";
 
-export const classOf = (key, classes) => (key.length === 1 ? classes[KEYS.indexOf(key)] : undefined);
+// By the key's place, too: where digits need Shift, the keys do not.
+export function classOf({ key, code }, classes) {
+  const digit = KEYS.includes(key) ? key : /^Digit(\d)$/.exec(code)?.[1];
+  return digit === undefined ? undefined : classes[KEYS.indexOf(digit)];
+}
 
 export function classButton(name, index, onClick) {
   const button = element("button", { type: "button", className: "class" });

@@ -18,6 +18,7 @@ function problem(error) {
 }
 
 function signIn() {
+  events?.close();
   byId("work").hidden = byId("views").hidden = byId("help-button").hidden = true;
   byId("sign-in").hidden = false;
   byId("name").focus();
@@ -51,15 +52,26 @@ async function begin() {
   await label.begin();
 }
 
+// The server knows by this line that the page is open.
+let events;
+
 function listen() {
-  const events = new EventSource("/api/events");
-  events.onmessage = (event) => draw(JSON.parse(event.data));
-  events.onerror = () => label.say("The line to the server is cut. It is tried again …");
+  events?.close();
+  events = new EventSource("/api/events");
+  events.onmessage = (event) => {
+    draw(JSON.parse(event.data));
+    if (view === "label") label.beginAgain();
+  };
+  events.onerror = () => {
+    label.say("The line to the server is cut. It is tried again …");
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
+  };
   events.onopen = () => { if (byId("note").textContent.startsWith("The line")) label.say(""); };
-  setInterval(() => post("/api/here").catch(() => {}), 30_000);
-  addEventListener("pagehide", () => { navigator.sendBeacon("/api/leave"); events.close(); });
-  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }
+
+setInterval(() => { if (!byId("work").hidden) post("/api/here").catch(() => {}); }, 30_000);
+addEventListener("pagehide", () => events?.close());
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 function go(to) {
   view = to;
@@ -97,7 +109,7 @@ const VIEW_KEYS = { l: "label", g: "grid", f: "find" };
 addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, select, textarea, dialog");
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.repeat || byId("work").hidden) return;
-  const key = event.key;
+  const key = event.key.toLowerCase();
   if (!byId("single-keys").checked && key !== "?") return;
   let isDone = true;
   if (key in VIEW_KEYS) go(VIEW_KEYS[key]);

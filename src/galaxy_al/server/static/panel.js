@@ -24,7 +24,7 @@ function model({ training, round, n_until_training: left, is_exploring, asking }
   byId("model-state").textContent = text;
   byId("train").disabled = training.is_running;
   byId("asking").textContent = is_exploring
-    ? "Only one class is known so far: it explores, asking for the most typical example of every cluster. If you know of a rare one, look for it under Find."
+    ? "No two classes are known yet: it explores, asking for the most typical example of every cluster. If you know of a rare one, look for it under Find."
     : `Asked by ${asking}.`;
 }
 
