@@ -342,6 +342,21 @@ def test_what_was_foretold_last_counts(project):
         desk.close()
 
 
+def test_after_a_restart_everybody_has_again_what_they_look_at(project):
+    desk = begun(project, n_labels=30)
+    before = {who: desk.next(who) for who in ANNOTATORS}
+    desk.close()
+    again = Desk(project[0])
+    other = again.next("somebody new")
+    for who, index in before.items():
+        if index != other:
+            again.heard_of(who, index)
+            assert again.next(who) == index
+    with pytest.raises(Taken, match="no longer to be answered"):
+        again.heard_of("ann", other)
+    again.close()
+
+
 def test_skips_count_towards_the_next_training(project):
     desk = begun(project, n_labels=30)
     rounds = desk.round

@@ -132,6 +132,7 @@ def test_undo_skip_and_cannot_tell(server, open_page):
     never = shown(page)
     page.get_by_role("button", name=CANNOT_TELL).click()
     expect(page.locator("#caption")).not_to_have_text(never)
+    expect(page.locator("#counts")).to_contain_text(f"1 {CANNOT_TELL.lower()}")
     kinds = {entry.example: entry.kind for entry in server.desk.ledger.all_standing()}
     assert kinds == {skipped: "skip", never: "cannot tell"}
 
@@ -180,6 +181,7 @@ def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, o
     page.wait_for_timeout(700)
     assert len(waiting) == 1
     page.keyboard.press("1")
+    page.wait_for_timeout(300)
     waiting[1].continue_()
     expect(page.locator("#caption")).not_to_have_text(third)
     expect(page.locator("#counts")).to_contain_text("4 of 200")
@@ -273,8 +275,17 @@ def test_the_grid_labels_many_at_once(server, open_page):
     page.keyboard.press("2")
     expect(tiles).to_have_count(21)
     expect(page.locator("#counts")).to_contain_text("28 of 200")
-    page.keyboard.press("l")
-    expect(page.locator("#caption")).not_to_be_empty()
+    last = max(server.desk.ledger.all_standing(), key=lambda entry: entry.number).example
+    page.keyboard.press("u")
+    expect(page.locator("#caption")).to_have_text(last)
+    expect(page.locator("#counts")).to_contain_text("27 of 200")
+
+
+def test_tiles_say_nothing_of_classes_before_there_is_a_model(server, open_page):
+    page = open_page(server, "Ann")
+    page.keyboard.press("g")
+    expect(page.locator("#grid .tile")).to_have_count(24)
+    assert "%" not in page.locator("#tiles").inner_text()
 
 
 def test_two_browsers_are_two_annotators(server, open_page):
@@ -292,6 +303,22 @@ def test_two_browsers_are_two_annotators(server, open_page):
     ann.close()
     expect(bob.locator("#people")).to_contain_text("Ann (away)")
     assert server.desk.leases.holder(server.project.index_of[held]) is None
+
+
+def test_a_token_is_asked_for_at_once(tmp_path, open_page):
+    project, _ = small_project(tmp_path)
+    with served(project, token="open sesame") as running:
+        page = open_page(running, may_complain=True)
+        page.get_by_label("Name").fill("Ann")
+        page.get_by_label("Token").fill("open")
+        page.get_by_role("button", name="Begin").click()
+        expect(page.locator("#sign-in-problem")).to_contain_text("That is not the token")
+        page.get_by_label("Token").fill("open sesame")
+        page.get_by_role("button", name="Begin").click()
+        expect(page.locator("#caption")).not_to_be_empty()
+        page.keyboard.press("?")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Name")).to_be_visible()
 
 
 def test_the_page_goes_on_after_the_server_was_away(tmp_path, open_page):

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import sys
 
 import numpy as np
 import pyarrow.parquet
@@ -222,6 +223,8 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
     (embeddings / "lock").write_text("mine")
     assert told("label", embeddings).endswith("galaxy-al init makes one.")
     assert (embeddings / "lock").read_text() == "mine"
+    assert told("export", project).endswith("has no labels yet.")
+    assert "a folder of its own" in told("init", pool, "--embeddings", pool, *both)
     nowhere = embeddings / "nowhere"
     assert told("init", nowhere, "--embeddings", embeddings / "no.npy", *both).endswith(
         f"There is no {embeddings / 'no.npy'}."
@@ -241,6 +244,17 @@ def test_an_export_writes_over_nothing_that_the_project_needs(embeddings):
     assert pool.read_bytes() == before
     assert run("export", project).output == f"60 labels in {project / 'labels.csv'}\n"
     assert run("export", project).exit_code == 0
+    run("export", project, "--output", embeddings / "known.parquet")
+    assert pyarrow.parquet.read_table(embeddings / "known.parquet").num_rows == 60
+
+
+def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
+    (tmp_path / "mails.csv").write_text("text\nhello\n")
+    monkeypatch.setitem(sys.modules, "galaxy_al.models.pretrained", None)
+    both = {"kind": "texts", "classes": ["spam"], "other": "ham"}
+    with pytest.raises(GalaxyError, match=r"pip install -c constraints.txt -e '.\[text\]'"):
+        create_project(tmp_path / "project", tmp_path / "mails.csv", **both)
+    assert not (tmp_path / "project").exists()
 
 
 def test_half_a_character_is_refused_by_line_and_never_asked(tmp_path):

@@ -64,3 +64,8 @@ def test_one_class_says_nothing():
     pool, _ = pool_of(0)
     model = KernelTrainer(n_classes=2).fit(pool, {0: 1, 1: 1})
     assert cross_validated(pool, {0: 1, 1: 1}, (), model, 2) is None
+
+
+def test_all_right_is_within_the_band():
+    assert band([(5, 5), (7, 7)]).high == 1
+    assert band([(0, 5), (0, 7)]).low == 0

@@ -55,6 +55,7 @@ def init(
       galaxy-al init scratches --images photos/ --classes scratch,dent --other fine
       galaxy-al init spam --texts mails.csv --classes spam --other ham --import-labels known.csv
     """
+    from galaxy_al.labelled import summary
     from galaxy_al.project import create_project
 
     given: dict[Kind, Path | None] = {"images": images, "texts": texts, "embeddings": embeddings}
@@ -78,7 +79,8 @@ def init(
         click.echo(problem, err=True)
     if made.bad:
         click.echo(f"Left out: {len(made.bad):,} of {len(made.pool):,}", err=True)
-    click.echo(f"{len(made.pool):,} {kind} in {project}. Next: galaxy-al label {project}")
+    imported = f", {summary(project).n_imported:,} labels imported" if import_labels else ""
+    click.echo(f"{len(made.pool):,} {kind} in {project}{imported}. Next: galaxy-al label {project}")
 
 
 @click.command()
@@ -132,12 +134,15 @@ def status(project: Path) -> None:
 @click.command()
 @PROJECT
 @click.option(
-    "--format", "form", type=click.Choice(list(FORMATS)), default="csv", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    help="By default that of the output's suffix, or csv.",
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), help="By default a file in the project's folder."
 )
-def export(project: Path, form: str, output: Path | None) -> None:
+def export(project: Path, form: str | None, output: Path | None) -> None:
     """Write the labels of a project: who, when, which round, and the model's probabilities.
 
     \b
@@ -148,9 +153,13 @@ def export(project: Path, form: str, output: Path | None) -> None:
     from galaxy_al.labelled import labelled_project
     from galaxy_al.project import check_output
 
+    suffix = output.suffix.lower().lstrip(".") if output else ""
+    form = form or (suffix if suffix in FORMATS else "csv")
     output = output or project / FORMATS[form]
     check_output(project, output)
     found = labelled_project(project)
+    if not found.entries:
+        raise GalaxyError(f"{project} has no labels yet.")
     export(found, output, form)
     click.echo(f"{len(found.entries):,} labels in {output}")
 

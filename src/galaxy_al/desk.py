@@ -192,11 +192,20 @@ class Desk:
             self._give_all_back(annotator)
         self.on_change()
 
-    def heard_of(self, annotator: str) -> None:
-        """The annotator is still there: their lease begins anew."""
+    def heard_of(self, annotator: str, index: int | None = None) -> None:
+        """The annotator is still there: their lease begins anew.
+
+        Parameters
+        ----------
+        index
+            What they look at, which is theirs if nobody has it: after a restart nothing is known.
+        """
         with self.lock:
             is_new = annotator not in self.seen
             self._heard_of(annotator)
+            if index is not None and self.leases.holder(index) != annotator:
+                self._check_is_free(index)
+                self._given_instead(self.leases.held_by(annotator), index, annotator)
         if is_new:
             self.on_change()
 
@@ -280,6 +289,10 @@ class Desk:
         if index in self.learner.pending:
             self.learner.release(index)
 
+    def _check_is_free(self, index: int) -> None:
+        if not self._is_free_for(index, ""):
+            raise Taken(f"{self.project.pool.ids[index]!r} is no longer to be answered.")
+
     def _check_not_taken(self, index: int, annotator: str) -> None:
         if self.leases.holder(index) not in (None, annotator):
             raise Taken(f"Somebody else is looking at {self.project.pool.ids[index]!r}.")
@@ -295,19 +308,6 @@ class Desk:
         if standing.annotator not in (entry.annotator, IMPORTER):
             raise Taken(f"Somebody else has answered {entry.example!r} meanwhile.")
 
-    def _stands(self, entry: Entry) -> bool:
-        """Whether the same was said before by the same, as when an answer comes twice."""
-        standing = self.ledger.standing(entry.example)
-        if standing is None or self._is_over(standing):
-            return False
-        both = (standing, entry)
-        before, now = ((said.annotator, said.kind, said.label) for said in both)
-        return before == now
-
-    def _is_over(self, entry: Entry) -> bool:
-        """Whether it is a skip of an earlier round."""
-        return entry.kind == "skip" and entry.round < self.round
-
     def _say(self, annotator: str, entries: list[Entry]) -> None:
         """Write down what was said about some examples, and act on it."""
         indices = [self.project.index_of[entry.example] for entry in entries]
@@ -319,7 +319,7 @@ class Desk:
             [
                 replace(entry, round=self.round, drawn=entry.how == "asked" and index in drawn)
                 for entry, index in zip(entries, indices)
-                if not self._stands(entry)
+                if not self.ledger.repeats(entry, self.round)
             ]
         )
         for entry, index in zip(entries, indices):
@@ -339,9 +339,7 @@ class Desk:
 
     def _apply(self, index: int) -> None:
         """Let the learner know what stands about an example."""
-        standing = self.ledger.standing(self.project.pool.ids[index])
-        if standing is not None and self._is_over(standing):
-            standing = None
+        standing = self.ledger.standing_in(self.project.pool.ids[index], self.round)
         self._not_now.discard(index)
         if standing is not None and standing.label in self._code:
             self.learner.tell(index, self._code[standing.label])

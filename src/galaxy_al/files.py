@@ -31,7 +31,8 @@ def reading(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, GalaxyError) and str(path) in str(error):
             raise
-        raise GalaxyError(f"Cannot read {path}: {one_line(error)}") from error
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise GalaxyError(f"Cannot read {path}: {reason}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:

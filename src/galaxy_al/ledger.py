@@ -84,6 +84,20 @@ class Ledger:
         entries = self._of_example.get(example)
         return entries[-1] if entries else None
 
+    def standing_in(self, example: str, round: int) -> Entry | None:
+        """The same, but for a skip of an earlier round, which is over."""
+        entry = self.standing(example)
+        is_over = entry is not None and entry.kind == "skip" and entry.round < round
+        return None if is_over else entry
+
+    def repeats(self, entry: Entry, round: int) -> bool:
+        """Whether the same was said before by the same, as when an answer comes twice."""
+        standing = self.standing_in(entry.example, round)
+        if standing is None:
+            return False
+        before, now = ((e.annotator, e.kind, e.label) for e in (standing, entry))
+        return before == now
+
     def all_standing(self) -> list[Entry]:
         """What stands, in the order in which it was said."""
         found = [entries[-1] for entries in self._of_example.values() if entries]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -149,12 +150,19 @@ def create_project(
     """
     if (folder / SETTINGS_FILE).exists():
         raise GalaxyError(f"{folder} is a project already.")
+    if folder.resolve() == pool.resolve():
+        raise GalaxyError(f"{folder} is the pool: give the project a folder of its own.")
     place = os.path.relpath(pool.resolve(), folder.resolve())
     settings = ProjectSettings(path=place, kind=kind, classes=(*classes, other), **options)
     found = _load(folder, settings)
     known = import_labels(found, labels, classes=settings.classes) if labels else found
     folder.mkdir(parents=True, exist_ok=True)
-    project = _embedded(folder, settings, known)
+    try:
+        project = _embedded(folder, settings, known)
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()  # if it is empty: vectors that were made are kept
+        raise
     _import(project, known)
     settings.write(folder / SETTINGS_FILE)  # last: what is there is whole
     return project
@@ -209,10 +217,17 @@ def _embedded(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
             vectors = np.array(vectors)
             vectors[list(bad)] = 0
         return Project(folder, settings, pool, vectors, bad)
-    from galaxy_al.models.embed import embed
-    from galaxy_al.models.pretrained import load_embedder
+    try:
+        from galaxy_al.models.embed import embed
+        from galaxy_al.models.pretrained import load_embedder
 
-    embedder = load_embedder(pool.kind, settings.embedder or None)
+        embedder = load_embedder(pool.kind, settings.embedder or None)
+    except ModuleNotFoundError as error:
+        extra = "text" if pool.kind == "texts" else pool.kind
+        raise GalaxyError(
+            f"Vectors of {pool.kind} need {error.name}: "
+            f"pip install -c constraints.txt -e '.[{extra}]'."
+        ) from error
     found = embed(pool, embedder, cache=folder / "embeddings")
     unnamed = {
         i: f"{name!r} is no valid Unicode."

@@ -73,7 +73,8 @@ def band(counts: list[tuple[int, int]]) -> Quality:
     draws = np.mean([rng.beta(c + 0.5, n - c + 0.5, size=_DRAWS) for c, n in counts], axis=0)
     low, high = np.quantile(draws, _BAND)
     middle = float(np.mean([c / n if n else 0.5 for c, n in counts]))
-    return Quality(middle, float(low), float(high))
+    # As usual with Jeffreys' prior, all right or all wrong is within the band.
+    return Quality(middle, min(float(low), middle), max(float(high), middle))
 
 
 def _predicted(

@@ -53,6 +53,11 @@ class Access:
         self.cookie = f"galaxy_annotator_{self._signature('')[:8]}"
         self._token, self.is_secure = token, is_secure
 
+    @property
+    def needs_token(self) -> bool:
+        """Whether signing in takes a token."""
+        return self._token is not None
+
     def may_sign_in(self, token: str) -> bool:
         """Whether a token is the right one, in constant time."""
         return self._token is None or hmac.compare_digest(

@@ -27,6 +27,7 @@ from galaxy_al.server.messages import (
     Found,
     Id,
     Labels,
+    LookingAt,
     Next,
     Problem,
     SignedIn,
@@ -153,7 +154,8 @@ def _add_pages(app: FastAPI, access: Access) -> None:
         return response
 
     def signed_in(name: str | None) -> SignedIn:
-        return SignedIn(name=name, link=None if name is None else f"/join/{access.sign(name)}")
+        link = None if name is None else f"/join/{access.sign(name)}"
+        return SignedIn(name=name, link=link, needs_token=access.needs_token)
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
@@ -246,9 +248,10 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         return {"undone": undone, **following(annotator, ahead)}
 
     @app.post("/api/here", tags=["labelling"], status_code=204)
-    async def here(annotator: Annotator) -> None:
+    async def here(annotator: Annotator, looking: LookingAt | None = None) -> None:
         """Say that you are still there: what is yours stays so for another two minutes."""
-        desk.heard_of(annotator)
+        id = looking.id if looking else None
+        desk.heard_of(annotator, None if id is None else index_of(desk, id))
 
     @app.post("/api/leave", tags=["labelling"], status_code=204)
     async def leave(annotator: Annotator) -> None:
@@ -307,7 +310,7 @@ def _add_finding(app: FastAPI, desk: Desk, signed_in: Any) -> None:
 
     def shown(indices: Sequence[int]) -> dict[str, Any]:
         with desk.lock:
-            proba = desk.learner.proba[list(indices)]
+            proba = desk.learner.proba[[] if desk.learner.is_exploring else list(indices)]
             labels = desk.learner.labels
         names = [project.classes[labels[i]] if i in labels else None for i in indices]
         examples = [example(project, i) for i in indices]

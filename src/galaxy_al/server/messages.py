@@ -36,6 +36,7 @@ class SignedIn(Message):
 
     name: str | None
     link: str | None
+    needs_token: bool
 
 
 class Labels(Message):
@@ -52,6 +53,12 @@ class Skip(Message):
 
     id: Id
     cannot_tell: bool = Field(False, description="For good: nobody could tell.")
+
+
+class LookingAt(Message):
+    """What somebody has before them."""
+
+    id: Id | None = Field(None, description="It is yours again, if nobody else has it.")
 
 
 class Undo(Message):
@@ -86,7 +93,7 @@ class Undone(Next):
 
 
 class Found(Message):
-    """Examples in an order, with the model's probabilities of the classes."""
+    """Examples in an order, with the model's probabilities; none while there is no model."""
 
     examples: list[Example]
     proba: list[list[float]]

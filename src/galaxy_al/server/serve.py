@@ -49,6 +49,7 @@ def serve(
     name, is_local = _host_name(name), host in LOCAL
     token = None if is_local and not name else new_token()
     with _alone(folder), closing(listen(host, port)) as listening:
+        tell(f"Opening {folder} ...")
         project = open_project(folder)
         desk = Desk(project)
         port = listening.getsockname()[1]

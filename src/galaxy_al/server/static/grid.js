@@ -18,7 +18,8 @@ export class GridView {
     byId("find-text").addEventListener("submit", (event) => {
       event.preventDefault();
       const text = byId("find-text-input").value.trim();
-      if (text) this.load(() => get("/api/like-text", { text }), "Like your text");
+      if (!text) this.say("Type some words first.");
+      else this.load(() => get("/api/like-text", { text }), "Like your text");
     });
     byId("find-image-input").addEventListener("change", (event) => {
       const file = event.target.files[0];
@@ -64,7 +65,9 @@ export class GridView {
     if (!found) return;
     const { examples, proba, labels } = found;
     this.show(examples.map((example, i) => this.tile(example, proba[i], labels[i])));
-    this.say(`${title}: ${examples.length} without a label. Select some, then press a class.`);
+    if (!examples.length) return this.say(`${title}: nothing without a label is left.`);
+    const how = proba.length ? " Percentages are as if all classes were as frequent." : "";
+    this.say(`${title}: ${examples.length} without a label. Select some, then press a class.${how}`);
   }
 
   async walk(id, radius) {
@@ -84,16 +87,21 @@ export class GridView {
   }
 
   tile(example, proba, label) {
-    const likely = proba.indexOf(Math.max(...proba));
+    const guess = proba ? this.guess(proba) : "";
     const button = element("button", { type: "button", className: "tile" }, content(example, 320));
     button.dataset.id = example.id;
     button.setAttribute("aria-pressed", "false");
     button.append(element("span", {
       className: "caption",
-      textContent: label ?? `${this.classes[likely]} ${Math.round(proba[likely] * 100)}%`,
+      textContent: label ?? guess,
     }));
     button.addEventListener("click", () => this.select(button));
     return element("li", {}, button);
+  }
+
+  guess(proba) {
+    const likely = proba.indexOf(Math.max(...proba));
+    return `${this.classes[likely]} ${Math.round(proba[likely] * 100)}%`;
   }
 
   step(example, size) {

@@ -33,6 +33,19 @@ export class LabelView {
     return this.ask(() => post("/api/next?ahead=true"));
   }
 
+  // After a restart the server does not know what is looked at here. If it is not to be had any
+  // more, another one comes.
+  async stillHere() {
+    const id = this.current?.id ?? null;
+    if (this.isWaiting) return;
+    await post("/api/here", { id }).catch((error) => {
+      if (error.status === 409 && id === this.current?.id && !this.isWaiting) {
+        this.onProblem(error);
+        this.begin();
+      }
+    });
+  }
+
   // Somebody has skipped, undone or left since: perhaps there is something to ask again.
   beginAgain() {
     if (!this.current && !this.isWaiting) this.begin();
@@ -141,7 +154,7 @@ export class LabelView {
   show(example) {
     this.current = example;
     this.stage.replaceChildren(example ? content(example) : element("p", {
-      className: "done", textContent: "Nothing is left to ask.",
+      className: "done", textContent: "Nothing is left to ask. galaxy-al export and galaxy-al train take it from here.",
     }));
     byId("caption").textContent = example?.id ?? "";
     byId("announce").textContent = example ? `Now ${example.text ?? example.id}` : "Nothing is left to ask.";

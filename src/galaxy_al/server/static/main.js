@@ -12,12 +12,12 @@ const grid = new GridView(problem);
 let view = "label";
 
 function problem(error) {
-  if (error.status === 401) return signIn();
-  label.say(error.message);
-  grid.say(error.message);
+  if (error.status === 401) return get("/api/me").then(signIn);
+  (view === "label" ? label : grid).say(error.message);
 }
 
-function signIn() {
+function signIn({ needs_token: needsToken }) {
+  byId("token-field").hidden = !needsToken;
   events?.close();
   byId("work").hidden = byId("views").hidden = byId("help-button").hidden = true;
   byId("sign-in").hidden = false;
@@ -32,19 +32,19 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
     byId("sign-in").hidden = true;
     await begin();
   } catch (error) {
-    if (error.status === 403) byId("token-field").hidden = false;
     byId("sign-in-problem").textContent = error.message;
   }
 });
 
 async function begin() {
-  const { name, link } = await get("/api/me");
-  if (name === null) return signIn();
-  byId("me").textContent = name;
+  const me = await get("/api/me");
+  if (me.name === null) return signIn(me);
+  byId("me").textContent = me.name;
   const status = await get("/api/status");
   document.title = `${status.project} · galaxy-al`;
   byId("work").hidden = byId("views").hidden = byId("help-button").hidden = false;
-  byId("join").textContent = `Your link for another device: ${location.origin}${link}`;
+  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+  byId("join").textContent = `Your link for another ${isHere ? "browser" : "device"}: ${location.origin}${me.link}`;
   label.setClasses(status.classes);
   grid.setProject(status);
   draw(status);
@@ -66,10 +66,13 @@ function listen() {
     label.say("The line to the server is cut. It is tried again …");
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
   };
-  events.onopen = () => { if (byId("note").textContent.startsWith("The line")) label.say(""); };
+  events.onopen = () => {
+    if (/^The (line|server) /.test(byId("note").textContent)) label.say("");
+    label.stillHere();
+  };
 }
 
-setInterval(() => { if (!byId("work").hidden) post("/api/here").catch(() => {}); }, 30_000);
+setInterval(() => { if (!byId("work").hidden) label.stillHere(); }, 30_000);
 addEventListener("pagehide", () => events?.close());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
@@ -97,6 +100,11 @@ byId("like-this").addEventListener("click", () => {
   byId("walk-path").textContent = "";
   grid.like(id);
 });
+byId("sign-out").addEventListener("click", async () => {
+  await post("/api/leave").catch(() => {});
+  await post("/api/sign-out").catch(() => {});
+  location.reload();
+});
 byId("train").addEventListener("click", () => post("/api/train").catch(problem));
 byId("help-button").addEventListener("click", () => byId("help").showModal());
 
@@ -114,6 +122,10 @@ addEventListener("keydown", (event) => {
   let isDone = true;
   if (key in VIEW_KEYS) go(VIEW_KEYS[key]);
   else if (key === "?") byId("help").showModal();
+  else if (key === "u" && view !== "label") {
+    go("label"); // where one sees what is taken back
+    label.undo();
+  }
   else isDone = view === "label" ? label.key(event) : grid.key(event);
   if (isDone) event.preventDefault();
 });

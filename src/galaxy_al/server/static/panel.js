@@ -4,6 +4,7 @@ import { element, svg } from "./show.js";
 
 const byId = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString();
+const labels = (count) => `${number(count)} label${count === 1 ? "" : "s"}`;
 const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.1 ? 1 : 0)}%`;
 
 export function draw(status) {
@@ -17,10 +18,11 @@ export function draw(status) {
 }
 
 function model({ training, round, n_until_training: left, is_exploring, asking }) {
-  let text = round ? `Round ${round}, trained in ${training.seconds.toFixed(1)} s. ` : "";
+  const how = is_exploring ? "one class, nothing to tell apart" : `trained in ${training.seconds.toFixed(1)} s`;
+  let text = round ? `Round ${round}, ${how}. ` : "";
   if (training.is_running) text += "Training …";
   else if (training.problem) text = `The last training failed: ${training.problem}`;
-  else text += `Trains again after ${number(left)} more labels.`;
+  else text += `Trains ${round ? "again " : ""}after ${number(left)} more answer${left === 1 ? "" : "s"}.`;
   byId("model-state").textContent = text;
   byId("train").disabled = training.is_running;
   byId("asking").textContent = is_exploring
@@ -46,7 +48,7 @@ function found({ found: points, random }) {
   const [n, rare] = points[points.length - 1];
   const at = random ? random.share * n : null;
   const how = random?.by === "sample" ? `${number(random.n)} asked by chance` : "the model’s estimate";
-  const text = `${number(rare)} rare in ${number(n)} labels` +
+  const text = `${number(rare)} rare in ${labels(n)}` +
     (random ? `; at random it would be about ${at < 10 ? at.toFixed(1) : Math.round(at)} (by ${how})` : "");
   const series = [{ points, name: "found" }];
   if (random) series.push({ points: [[0, 0], [n, at]], name: "random" });
@@ -76,7 +78,7 @@ function chart(series, band, label, [low, high]) {
   const y = (value) => height - bottom - ((value - low) / (high - low || 1)) * (height - bottom - top);
   const parts = [low, high].map((value) => svg("text", { x: left - 5, y: y(value) + 4, class: "axis end" },
     high === 1 && low === 0 && band ? percent(value) : number(Math.round(value))));
-  parts.push(svg("text", { x: width - 6, y: height - 3, class: "axis end" }, `${number(most)} labels`));
+  parts.push(svg("text", { x: width - 6, y: height - 3, class: "axis end" }, labels(most)));
   parts.push(svg("line", { x1: left, x2: width - 6, y1: y(low), y2: y(low), class: "frame" }));
   if (band) {
     const upper = band.map(([at, , most]) => `${x(at)},${y(most)}`);
