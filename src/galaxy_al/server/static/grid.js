@@ -39,7 +39,9 @@ export class GridView {
 
   likeliest() {
     const label = byId("grid-class").value;
-    return this.load(() => get("/api/likeliest", { label }), `Most likely ${label}`);
+    const at = this.classes.indexOf(label);
+    const title = ({ proba }) => (proba.some((row) => row[at] > 0) ? `Most likely ${label}` : `No ${label} is known yet, so these are in no order`);
+    return this.load(() => get("/api/likeliest", { label }), title);
   }
 
   like(id) { return this.load(() => get("/api/like", { id }), `Like ${id}`); }
@@ -65,9 +67,10 @@ export class GridView {
     if (!found) return;
     const { examples, proba, labels } = found;
     this.show(examples.map((example, i) => this.tile(example, proba[i], labels[i])));
-    if (!examples.length) return this.say(`${title}: nothing without a label is left.`);
+    const what = typeof title === "string" ? title : title(found);
+    if (!examples.length) return this.say(`${what}: nothing without a label is left.`);
     const how = proba.length ? " Percentages are as if all classes were as frequent." : "";
-    this.say(`${title}: ${examples.length} without a label. Select some, then press a class.${how}`);
+    this.say(`${what}: ${examples.length} without a label. Select some, then press a class.${how}`);
   }
 
   async walk(id, radius) {
