@@ -44,6 +44,7 @@ from galaxy_al.strategies import (
     MostLikelyPositive,
     Random,
     Similar,
+    TypiClust,
 )
 from galaxy_al.strategies.similar import _Similarity
 
@@ -175,6 +176,14 @@ def skactiveml_coreset(pool):
     return lambda: query(pool.snapshot.embeddings, labels, batch_size=BATCH)
 
 
+def skactiveml_typiclust(pool):
+    from skactiveml.pool import TypiClust as Public
+
+    labels = skactiveml_labels(pool)
+    query = Public(random_state=0).query
+    return lambda: query(pool.snapshot.embeddings, labels, batch_size=BATCH)
+
+
 def skactiveml_labels(pool):
     return np.where(pool.snapshot.labels == UNLABELED, np.nan, pool.snapshot.labels)
 
@@ -212,6 +221,7 @@ ROWS = [
     *(row(s, 0.2, 100) for s in (BalancedSelection, Direct, Galaxy, FairCuts)),
     row(Badge, 3, 300, "scikit-activeml Badge", skactiveml_badge),
     row(Coreset, 3, 300, "scikit-activeml CoreSet", skactiveml_coreset),
+    row(TypiClust, 3, 300, "scikit-activeml TypiClust", skactiveml_typiclust),
     row(ClusterMargin, 3, 300, method="cluster-margin, first"),
     Row("cluster-margin, later", cluster_margin_later, 0.2, 300),
     row(Similar, 5, 500, "submodlib FLQMI, lazy", submodlib_flqmi),
