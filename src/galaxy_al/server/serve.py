@@ -64,8 +64,11 @@ def serve(
         hosts = frozenset({*LOCAL, name} - {""}) if is_local else frozenset[str]()
         sys.setswitchinterval(_SWITCH_SECONDS)
         app = make_app(desk, Access(folder, token, is_secure=bool(name)), hosts, name)
-        with closing(desk), suppress(KeyboardInterrupt):
-            make_server(app).run(sockets=[listening])
+        with closing(desk):
+            with suppress(KeyboardInterrupt):
+                make_server(app).run(sockets=[listening])
+            if desk.training.is_running:
+                tell("Waiting for the training to end ...")
 
 
 def _host_name(name: str) -> str:
