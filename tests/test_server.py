@@ -146,6 +146,18 @@ def test_a_proxy_has_a_name_and_cookies_for_tls_only(tmp_path):
         assert requests.post(address, json=body, headers=headers, timeout=10).status_code == 403
 
 
+def test_labels_that_existed_are_not_labels_spent(tmp_path):
+    (tmp_path / "known.csv").write_text("id,label\n0,dent\n1,fine\n2,scratch\n")
+    project, _ = small_project(tmp_path, labels=tmp_path / "known.csv")
+    with served(project) as running:
+        ann = running.browser("ann")
+        assert ann("GET", "/api/status").json()["found"] == [[0, 0]]
+        mine = ann("POST", "/api/next").json()["example"]["id"]
+        ann("POST", "/api/label", json={"labels": {mine: "dent"}})
+        status = ann("GET", "/api/status").json()
+        assert (status["found"][-1], status["n_labels"]) == ([1, 1], 4)
+
+
 def test_two_people_never_get_the_same_example(server):
     people = [server.browser(f"person {i}") for i in range(8)]
     got = [person("POST", "/api/next").json()["example"]["id"] for person in people]
@@ -453,6 +465,9 @@ def test_a_walk_covers_the_pool_and_goes_into_a_cluster():
     assert sum(cluster.size for cluster in far) == 20
     inside = walk(vectors, far[0].centre, 20, rng)
     assert all(cluster.centre >= 500 for cluster in inside)
+    clusters = walk(vectors, None, 0, rng, without=range(500))
+    assert sum(cluster.size for cluster in clusters) == 20
+    assert walk(vectors, None, 0, rng, without=range(520)) == []
 
 
 def test_like_this_leaves_out_what_is_labelled(server, ann):

@@ -362,7 +362,9 @@ def _add_finding(app: FastAPI, desk: Desk, signed_in: Any) -> None:
     ) -> dict[str, Any]:
         """The clusters of the pool, or of those around an example; go on with one of these."""
         centre = None if id is None else index_of(desk, id)
-        clusters = walk(project.vectors, centre, min(radius, len(project.pool)), _rng())
+        clusters = walk(
+            project.vectors, centre, min(radius, len(project.pool)), _rng(), project.bad
+        )
         return {
             "examples": [example(project, cluster.centre) for cluster in clusters],
             "sizes": [cluster.size for cluster in clusters],

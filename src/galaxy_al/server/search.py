@@ -53,7 +53,11 @@ def _best(scores: NDArray[np.float64], count: int, without: Collection[int]) -> 
 
 
 def walk(
-    vectors: Vectors, centre: int | None, radius: int, rng: np.random.Generator
+    vectors: Vectors,
+    centre: int | None,
+    radius: int,
+    rng: np.random.Generator,
+    without: Collection[int] = (),
 ) -> list[Cluster]:
     """The clusters of the pool, or of the ``radius`` examples around one of them.
 
@@ -64,9 +68,11 @@ def walk(
     from sklearn.exceptions import ConvergenceWarning
 
     if centre is None:
-        among = np.arange(len(vectors))
+        among = np.setdiff1d(np.arange(len(vectors)), list(without))
     else:
-        among = np.array(nearest(vectors, vectors[centre].astype(np.float64), radius, ()))
+        among = np.array(nearest(vectors, vectors[centre].astype(np.float64), radius, without))
+    if not len(among):
+        return []
     some = among if len(among) <= _WALKED else np.sort(rng.choice(among, _WALKED, replace=False))
     points = vectors[some].astype(np.float64)
     seed = int(rng.integers(1 << 31))

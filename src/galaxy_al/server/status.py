@@ -29,7 +29,10 @@ def status(desk: Desk) -> dict[str, Any]:
         "n_labels": len(session.labels),
         "counts": {name: counts[code] for code, name in enumerate(names)},
         "n_cannot_tell": sum(entry.kind == "cannot tell" for entry in standing),
-        "found": _found([entry.label for entry in standing if entry.kind == "label"], names[-1]),
+        "found": _found(
+            [entry.label for entry in standing if entry.kind == "label" and entry.how != "import"],
+            names[-1],
+        ),
         "lines": [vars(line) for line in session.lines()],
     }
 
