@@ -87,6 +87,16 @@ def press_truth(page, server):
     return example
 
 
+def answered_on_a_held_line(page):
+    """Answer, and let the request wait: those that wait, and the example; the next one is shown."""
+    waiting = []
+    page.route("**/api/label*", lambda route: waiting.append(route))
+    first = shown(page)
+    page.keyboard.press("3")
+    expect(page.locator("#caption")).not_to_have_text(first)
+    return waiting, first
+
+
 def picture(page, name):
     ARTIFACTS.mkdir(exist_ok=True)
     page.screenshot(path=ARTIFACTS / f"{name}.png")
@@ -140,11 +150,7 @@ def test_undo_skip_and_cannot_tell(server, open_page):
 def test_on_a_slow_line_the_next_example_is_there_at_once(server, open_page):
     page = open_page(server, "Ann")
     press_truth(page, server)
-    waiting = []
-    page.route("**/api/label*", lambda route: waiting.append(route))
-    first = shown(page)
-    page.keyboard.press("3")
-    expect(page.locator("#caption")).not_to_have_text(first, timeout=500)
+    waiting, first = answered_on_a_held_line(page)
     second = shown(page)
     assert first not in labels(server)  # the server has not even heard of it
     page.keyboard.press("2")  # an answer to what is shown already is kept
@@ -165,11 +171,7 @@ def test_on_a_slow_line_the_next_example_is_there_at_once(server, open_page):
 def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, open_page):
     page = open_page(server, "Ann")
     press_truth(page, server)
-    waiting = []
-    page.route("**/api/label*", lambda route: waiting.append(route))
-    first = shown(page)
-    page.keyboard.press("3")
-    expect(page.locator("#caption")).not_to_have_text(first)
+    waiting, _ = answered_on_a_held_line(page)
     foretold = shown(page)
     server.browser("Bob")("POST", "/api/label", json={"labels": {foretold: "dent"}, "how": "found"})
     page.keyboard.press("3")  # to what Bob has labelled meanwhile, as nobody here knows yet
@@ -192,11 +194,7 @@ def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, o
 def test_after_a_failure_no_answer_goes_to_what_comes_back(server, open_page):
     page = open_page(server, "Ann", may_complain=True)
     press_truth(page, server)
-    waiting = []
-    page.route("**/api/label*", lambda route: waiting.append(route))
-    first = shown(page)
-    page.keyboard.press("3")
-    expect(page.locator("#caption")).not_to_have_text(first)
+    waiting, first = answered_on_a_held_line(page)
     waiting[0].abort()
     expect(page.locator("#caption")).to_have_text(first)  # it was not heard
     page.keyboard.press("1")  # meant for what was there a moment ago
