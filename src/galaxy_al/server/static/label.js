@@ -179,9 +179,11 @@ export class LabelView {
 }
 
 const KEYS = "1234567890";
+const OTHER_KEYS = "+-=?";
 
-// By the key's place, too: where digits need Shift, the keys do not.
+// By the key's place, too, unless it means something else: some keyboards have digits with Shift.
 export function classOf({ key, code }, classes) {
+  if (OTHER_KEYS.includes(key)) return undefined;
   const digit = KEYS.includes(key) ? key : /^Digit(\d)$/.exec(code)?.[1];
   return digit === undefined ? undefined : classes[KEYS.indexOf(digit)];
 }
