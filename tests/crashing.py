@@ -134,7 +134,7 @@ def run_and_kill(folder, n_kills, n_annotators, n_classes, alive=1.0, think=0.02
     for person in people:
         person.join()
     server.send_signal(signal.SIGINT)
-    server.wait()
+    assert server.wait() == 0
     server.stdout.close()
     logged = set(log_of(folder))
     said = {(p.name_of_person, *pair) for p in people for pair in p.acknowledged.items()}

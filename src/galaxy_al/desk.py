@@ -204,7 +204,9 @@ class Desk:
             is_new = annotator not in self.seen
             self._heard_of(annotator)
             if index is not None and self.leases.holder(index) != annotator:
-                self._check_is_free(index)
+                if not self._is_free_for(index, annotator):
+                    name = self.project.pool.ids[index]
+                    raise Taken(f"{name!r} is no longer to be answered.")
                 self._given_instead(self.leases.held_by(annotator), index, annotator)
         if is_new:
             self.on_change()
@@ -288,10 +290,6 @@ class Desk:
         self.leases.end(index)
         if index in self.learner.pending:
             self.learner.release(index)
-
-    def _check_is_free(self, index: int) -> None:
-        if not self._is_free_for(index, ""):
-            raise Taken(f"{self.project.pool.ids[index]!r} is no longer to be answered.")
 
     def _check_not_taken(self, index: int, annotator: str) -> None:
         if self.leases.holder(index) not in (None, annotator):
