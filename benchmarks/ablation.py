@@ -15,9 +15,9 @@ import numpy as np
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from galaxy_al.experiments.cells import make_head
-from galaxy_al.experiments.pools import labelled_pool
-from galaxy_al.experiments.suites import Head
+from galaxy_al.experiments.datasets import labelled_pool
+from galaxy_al.experiments.runs import make_head
+from galaxy_al.experiments.suite import Head
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.simulation import simulate
 from galaxy_al.strategies import FairCuts

@@ -15,10 +15,10 @@ from itertools import product
 
 import numpy as np
 
-from galaxy_al.experiments.pools import labelled_pool
+from galaxy_al.experiments.datasets import labelled_pool
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision
 from galaxy_al.models.kernel import KernelTrainer
-from galaxy_al.models.train import RECIPES, Trainer
+from galaxy_al.models.networks.training import RECIPES, Trainer
 from galaxy_al.simulation import simulate
 
 SETTINGS = ("cifar10-2", "cifar10-3", "cifar100-2", "cifar100-3", "cifar100-10", "svhn-2", "svhn-3")

@@ -24,7 +24,7 @@ from sklearn.datasets import load_digits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from crashing import free_port, start
+from support.crashing import free_port, start
 
 N_LABELS, BATCH = 240, 30
 RARE = {3: "three", 8: "eight"}

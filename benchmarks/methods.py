@@ -40,7 +40,7 @@ def digits_table():
 
 
 def noise_table():
-    from noisy_pools import rare_found
+    from support.noisy_pools import rare_found
 
     print(
         f"\nRare examples in a batch of 100, mean of {N_POOLS} pools, by the rate of wrong labels"

@@ -81,7 +81,7 @@ def argsorts(table):
 
 def naive(table, truth, labels, queries=2):
     """The seconds the tests' reference would take for the same work, from a few queries."""
-    from naive_galaxy import NaiveGalaxy
+    from support.naive_galaxy import NaiveGalaxy
 
     def rank(table, k):  # sorting by exact fractions would only flatter us
         top = table.max(axis=1)

@@ -20,10 +20,10 @@ from torch.nn import functional
 
 from galaxy_al.data import load_pool
 from galaxy_al.metrics import balanced_accuracy
-from galaxy_al.models.embed import embed
-from galaxy_al.models.pretrained import EfficientNetLite
-from galaxy_al.models.resnet import ResNet18
-from galaxy_al.models.train import RECIPES, Trainer
+from galaxy_al.models.embedding import embed
+from galaxy_al.models.networks.embedders import EfficientNetLite
+from galaxy_al.models.networks.resnet import ResNet18
+from galaxy_al.models.networks.training import RECIPES, Trainer
 
 
 def labelled_embeddings(size, dim=512, n_classes=10, seed=0):

@@ -4,7 +4,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from hypothesis import HealthCheck, settings
 
-from galaxy_al import ranking
+from galaxy_al.graphs import ranking
 
 settings.register_profile(
     "house",

@@ -5,7 +5,7 @@ import pytest
 
 from galaxy_al import STRATEGIES, Learner, Snapshot, simulate
 from galaxy_al.learner import Seconds
-from galaxy_al.models.heads import HeadTrainer
+from galaxy_al.models.sklearn_head import HeadTrainer
 from galaxy_al.simulation import play_round
 
 
@@ -301,7 +301,7 @@ def test_a_first_batch_of_one_class_only_stops_no_strategy(strategy):
 
 @pytest.mark.parametrize("head", ["auto", "mlp"])
 def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves(head):
-    from galaxy_al.neighbor_graph import knn_graph
+    from galaxy_al.graphs.neighbor_graph import knn_graph
     from galaxy_al.strategies.s2 import S2
 
     embeddings, truth = rare_blobs(100)
@@ -334,7 +334,7 @@ def test_a_resumed_learner_does_not_ask_what_was_skipped():
 def test_networks_classifiers_and_trainers_are_heads(head):
     from sklearn.naive_bayes import GaussianNB
 
-    from galaxy_al.models.train import Trainer
+    from galaxy_al.models.networks.training import Trainer
 
     embeddings, truth = rare_blobs()
     heads = {"classifier": GaussianNB(), "trainer": Trainer("mlp", n_classes=3, seed=5)}
@@ -346,7 +346,7 @@ def test_networks_classifiers_and_trainers_are_heads(head):
 def test_the_paper_s_network_learns_from_images_by_every_strategy_that_needs_embeddings():
     from dataclasses import replace
 
-    from galaxy_al.models.train import RECIPES, Trainer
+    from galaxy_al.models.networks.training import RECIPES, Trainer
 
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1], [15, 45])
@@ -389,7 +389,7 @@ def test_the_seconds_of_a_round_are_those_of_its_parts(monkeypatch):
 
 
 def test_with_an_annotator_who_errs_the_truth_still_counts():
-    from galaxy_al.annotators import noisy_annotator
+    from galaxy_al.simulation import noisy_annotator
 
     embeddings, truth = rare_blobs()
     annotator = noisy_annotator(truth, 0.3, np.random.default_rng(0))

@@ -1,6 +1,6 @@
 """galaxy-al: find and label the rare classes of a large pool with as few labels as possible."""
 
-from galaxy_al.data.settings import load_setting
+from galaxy_al.data.paper import load_setting
 from galaxy_al.errors import GalaxyError, PoolExhausted
 from galaxy_al.learner import Learner
 from galaxy_al.metrics import balanced_accuracy

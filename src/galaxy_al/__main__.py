@@ -1,5 +1,5 @@
 """`python -m galaxy_al` is `galaxy-al`."""
 
-from galaxy_al.cli import main
+from galaxy_al.cli.main import main
 
 main()

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.forks import fork
-from galaxy_al.models.heads import Head, HeadTrainer, MakeHead
 from galaxy_al.models.kernel import KernelTrainer
+from galaxy_al.models.sklearn_head import Head, HeadTrainer, MakeHead
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
+from galaxy_al.strategies.copying import fork
 
 
 class TrainedModel(Protocol):
@@ -25,7 +25,7 @@ class TrainedModel(Protocol):
 
 
 class TrainsModels(Protocol):
-    """Whatever trains: `galaxy_al.models.train.Trainer`, or one of your own."""
+    """Whatever trains: `galaxy_al.models.networks.training.Trainer`, or one of your own."""
 
     def fit(self, pool: Any, labels: Mapping[int, int]) -> TrainedModel:
         """Train anew on the labelled examples."""
@@ -81,8 +81,8 @@ class Learner:
         A name from `STRATEGIES` or a strategy.
     head
         What is trained: ``"auto"``, a `KernelTrainer`; ``"linear"``, ``"mlp"`` and ``"resnet18"``,
-        networks of `galaxy_al.models.train`; a scikit-learn classifier, or a function that makes
-        one from a seed; or whatever has ``fit(pool, labels)`` as `Trainer` has.
+        networks of `galaxy_al.models.networks.training`; a scikit-learn classifier, or a function
+        that makes one from a seed; or whatever has ``fit(pool, labels)`` as `Trainer` has.
     batch_size
         How many labels are given between two trainings.
     seed
@@ -327,7 +327,7 @@ def _trainer(head: AnyHead, n_classes: int, seed: int, needs: tuple[str, ...]) -
     if head == "auto":
         return KernelTrainer(n_classes=n_classes, seed=seed, keep_head="head" in needs)
     if isinstance(head, str):
-        from galaxy_al.models.train import Trainer
+        from galaxy_al.models.networks.training import Trainer
 
         network: Any = head
         return Trainer(network, n_classes=n_classes, seed=seed)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.downloads import download
 from galaxy_al.errors import GalaxyError
-from galaxy_al.files import reading
-from galaxy_al.home import home_folder
+from galaxy_al.system.downloads import download
+from galaxy_al.system.files import reading
+from galaxy_al.system.folders import home_folder
 
 Images = NDArray[np.uint8]
 Labels = NDArray[np.int64]

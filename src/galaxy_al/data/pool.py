@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, UnreadableImage
-from galaxy_al.files import digest, file_state
 from galaxy_al.snapshot import UNLABELED, row_blocks
-from galaxy_al.threads import n_threads
+from galaxy_al.system.files import digest, file_state
+from galaxy_al.system.threads import n_threads
 
 Kind = Literal["images", "texts", "embeddings"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.files import reading, writing
+from galaxy_al.system.files import reading, writing
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
 

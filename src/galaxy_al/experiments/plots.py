@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from galaxy_al.experiments.curves import WINDOW, Curve
-from galaxy_al.files import writing
-from galaxy_al.theory import Check
+from galaxy_al.experiments.theory import Check
+from galaxy_al.system.files import writing
 
 # Okabe and Ito's colours can be told apart by the colour-blind; after them, they come dashed.
 COLORS = ("#D55E00", "#0072B2", "#009E73", "#777777", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.experiments.suites import Cell
+from galaxy_al.experiments.suite import Cell
 from galaxy_al.simulation import Round
 from galaxy_al.version import __version__
 

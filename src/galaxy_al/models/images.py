@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.threads import n_threads
+from galaxy_al.system.threads import n_threads
 
 Image = NDArray[np.uint8]
 Size = tuple[int, int]

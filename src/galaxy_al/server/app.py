@@ -14,14 +14,14 @@ from fastapi.responses import FileResponse, RedirectResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from galaxy_al.desk import Desk
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken
-from galaxy_al.exports import export
-from galaxy_al.labelled import Labelled, labels_of
-from galaxy_al.server.access import Access, Guard, clean_name, refused
-from galaxy_al.server.examples import example, image
-from galaxy_al.server.live import Broadcast
-from galaxy_al.server.messages import (
+from galaxy_al.labelling.exports import export
+from galaxy_al.labelling.model import Labelled, labels_of
+from galaxy_al.labelling.service import Desk
+from galaxy_al.server.auth import Access, Guard, clean_name, refused
+from galaxy_al.server.events import Broadcast
+from galaxy_al.server.rendering import example, image
+from galaxy_al.server.schemas import (
     Clusters,
     ExportFormat,
     Found,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.project import Project
+from galaxy_al.labelling.project import Project
 from galaxy_al.snapshot import row_blocks
 
 _MOST_PIXELS = 80_000_000
@@ -115,7 +115,7 @@ class Queries:
 
     def _embedded(self, item: Any) -> Vectors:
         if self._embedder is None:
-            from galaxy_al.models.pretrained import load_embedder
+            from galaxy_al.models.networks.embedders import load_embedder
 
             settings = self._project.settings
             self._embedder = load_embedder(settings.kind, settings.embedder or None)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from galaxy_al.desk import Desk
+from galaxy_al.labelling.project import IMPORTER
+from galaxy_al.labelling.service import Desk
 from galaxy_al.models.kernel import KernelModel
-from galaxy_al.project import IMPORTER
 
 _POINTS = 200  # of a curve
 _ENOUGH_DRAWN = 100  # to estimate from, instead of from the model

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy, check_count
-from galaxy_al.threads import n_threads
+from galaxy_al.system.threads import n_threads
 
 Matrix = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, PoolExhausted
-from galaxy_al.forks import fork
 from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.strategies.copying import fork
 
 ROWS_AT_ONCE = 1 << 12  # embeddings worked on at once: the temporaries stay small
 _SCORES_AT_ONCE = 1 << 14

@@ -17,7 +17,7 @@ from itertools import islice, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.ranking import Ranking, build_rankings, line_up
+from galaxy_al.graphs.ranking import Ranking, build_rankings, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import QueuedSession, Session, Strategy, check_count
 

@@ -23,12 +23,12 @@ from itertools import count
 
 import numpy as np
 
-from galaxy_al.ranking import Place, Ranking, build_rankings, gap_ends, line_up
+from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Line, Session, Strategy, some_of
 from galaxy_al.strategies.confidence import Confidence
+from galaxy_al.strategies.guessing import StandInSession
 from galaxy_al.strategies.random import Random
-from galaxy_al.strategies.stand_in import StandInSession
 
 CHANCE = 1 / 2  # of the questions that look for a missing class
 

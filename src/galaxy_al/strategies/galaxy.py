@@ -11,12 +11,12 @@ from typing import Literal
 
 import numpy as np
 
-from galaxy_al.linear_graph import LinearGraph
-from galaxy_al.ranking import Ranking, build_rankings, gap_ends, line_keys, line_up
+from galaxy_al.graphs.linear_graph import LinearGraph
+from galaxy_al.graphs.ranking import Ranking, build_rankings, gap_ends, line_keys, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Line, Session, Strategy, some_of
+from galaxy_al.strategies.guessing import StandInSession
 from galaxy_al.strategies.random import Random
-from galaxy_al.strategies.stand_in import StandInSession
 
 Across = Literal["shortest", "rotate"]
 

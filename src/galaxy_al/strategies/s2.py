@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.neighbor_graph import NearestLabels, checked_graph, knn_graph, nearest_label
+from galaxy_al.graphs.neighbor_graph import NearestLabels, checked_graph, knn_graph, nearest_label
 from galaxy_al.snapshot import UNLABELED, Snapshot
 from galaxy_al.strategies.base import Session, Strategy, check_count
+from galaxy_al.strategies.guessing import StandInSession
 from galaxy_al.strategies.random import Random
-from galaxy_al.strategies.stand_in import StandInSession
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

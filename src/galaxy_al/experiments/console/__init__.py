@@ -1,0 +1,1 @@
+"""What the experiments print on the terminal."""

@@ -1,0 +1,172 @@
+"""The data that suites run on: embeddings or images, and the truth."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting, not_finite
+from galaxy_al.errors import GalaxyError
+from galaxy_al.simulation import noisy_annotator
+from galaxy_al.system.files import checksum, digest, reading
+
+
+@dataclass(frozen=True)
+class LabelledPool:
+    """What a simulated run needs.
+
+    Parameters
+    ----------
+    items
+        N x d embeddings, or images.
+    truth
+        Classes; the last one is the big one.
+    source
+        Says which data it is.
+    n_left_out
+        Labelled examples that cannot be read or are not finite.
+    answers
+        What the annotator says, where that is not always the truth.
+    """
+
+    items: Any
+    truth: NDArray[np.int64]
+    source: str
+    n_left_out: int = 0
+    answers: NDArray[np.int64] | None = None
+
+    def answer(self, index: int) -> int:
+        """What the annotator says about an example."""
+        return int((self.truth if self.answers is None else self.answers)[index])
+
+    @property
+    def n_rare(self) -> int:
+        """How many examples are of a rare class."""
+        return int(np.count_nonzero(self.truth != self.truth.max()))
+
+
+@lru_cache(maxsize=2)  # a setting, and what it was made of
+def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
+    """The data of one of `setting_names`, or of a user's pool named by `own_pool`.
+
+    For a head the images of a setting are embedded by the offline default, unless the folder
+    that ``GALAXY_AL_DATA`` names has embeddings ready.
+    """
+    if is_own_pool(setting):
+        return _own_pool(setting)
+    base, _, variant = setting.rpartition("-")
+    if variant in _VARIANTS:
+        return _VARIANTS[variant](labelled_pool(base, takes_images))
+    ready = _ready_file(SETTINGS[setting].archive)
+    if not takes_images and ready is not None:
+        return _from_ready(ready, SETTINGS[setting].n_classes)
+    pool = load_setting(setting)
+    if takes_images:
+        return LabelledPool(pool, pool.labels, pool.content)
+    return LabelledPool(*_embedded(pool))
+
+
+def setting_names() -> list[str]:
+    """The paper's settings; the same with rarer classes and with wrong answers."""
+    return [*SETTINGS, *(f"{name}-{variant}" for variant in _VARIANTS for name in SETTINGS)]
+
+
+THINNED_TO = 1000  # examples of the big class for each one of a rare class
+FLIP_RATE = 0.1
+
+
+def _thinned(data: LabelledPool) -> LabelledPool:
+    """Of each rare class only 1 for every 1,000 of the big one are left, one at least."""
+    rng, counts = np.random.default_rng(0), np.bincount(data.truth)
+    most = max(counts[-1] // THINNED_TO, 1)
+    rare = [rng.permutation(np.flatnonzero(data.truth == k)) for k in range(len(counts) - 1)]
+    kept = np.concatenate(
+        [np.flatnonzero(data.truth == len(counts) - 1), *(i[:most] for i in rare)]
+    )
+    kept.sort()
+    is_pool = isinstance(data.items, Pool)
+    return LabelledPool(
+        items=data.items.take(kept) if is_pool else data.items[kept],
+        truth=data.truth[kept],
+        source=f"{data.source}, rare ones 1 in {THINNED_TO}",
+    )
+
+
+def _noisy(data: LabelledPool) -> LabelledPool:
+    """One answer in ten is wrong, and stays so whoever asks again."""
+    annotator = noisy_annotator(data.truth, FLIP_RATE, np.random.default_rng(0))
+    answers = np.array([annotator(i) for i in range(len(data.truth))])
+    return replace(data, answers=answers, source=f"{data.source}, {FLIP_RATE:.0%} wrong answers")
+
+
+_VARIANTS = {"thinned": _thinned, "noisy": _noisy}
+
+_OWN = "pool:"
+
+
+def own_pool(path: Path, labels: str | None, kind: str | None, column: str | None) -> str:
+    """A user's pool as a setting: all that is needed to read it."""
+    given = {"label_column": labels, "kind": kind, "column": column}
+    options = {name: value for name, value in given.items() if value is not None}
+    return _OWN + json.dumps({"path": str(path.resolve()), **options})
+
+
+def setting_title(setting: str) -> str:
+    """What people call a setting."""
+    if not is_own_pool(setting):
+        return setting
+    return Path(json.loads(setting.removeprefix(_OWN))["path"]).stem
+
+
+def _own_pool(setting: str) -> LabelledPool:
+    options = json.loads(setting.removeprefix(_OWN))
+    path = options["path"]
+    pool = load_pool(**options)
+    known = np.flatnonzero(pool.labels >= 0)
+    if len(set(pool.labels[known].tolist())) < 2:
+        raise GalaxyError(f"{path} must have labels of two classes or more.")
+    pool = pool.take(known)
+    source = digest([pool.content, pool.labels.tobytes()])
+    if pool.kind != "embeddings":
+        items, truth, by = _embedded(pool)
+        return LabelledPool(items, truth, f"{source} {by}", len(pool) - len(truth))
+    bad = list(not_finite(pool))
+    good = pool.take(np.setdiff1d(np.arange(len(pool)), bad)) if bad else pool
+    table = np.asarray(good.items, dtype=np.float32)
+    return LabelledPool(table, good.labels, source, len(bad))
+
+
+def is_own_pool(setting: str) -> bool:
+    """Whether it is a user's pool and none of the paper's settings."""
+    return setting.startswith(_OWN)
+
+
+def _embedded(pool: Pool) -> tuple[NDArray[np.float32], NDArray[np.int64], str]:
+    from galaxy_al.models.embedding import embed
+    from galaxy_al.models.networks.embedders import load_embedder
+
+    embedder = load_embedder(pool.kind)
+    found = embed(pool, embedder)
+    good = found.good()
+    vectors = found.vectors[good] if found.bad else found.vectors
+    return vectors, pool.labels[good], f"{pool.content} by {embedder.version}"
+
+
+def _ready_file(archive: str) -> Path | None:
+    folder = os.environ.get("GALAXY_AL_DATA")
+    path = Path(folder or ".") / f"{archive}-embeddings.npz"
+    return path if folder and path.exists() else None
+
+
+def _from_ready(path: Path, n_classes: int) -> LabelledPool:
+    with reading(path), np.load(path, allow_pickle=False) as content:
+        embeddings = content["embeddings"].astype(np.float32)
+        truth = np.minimum(content["labels"].astype(np.int64), n_classes - 1)
+    return LabelledPool(embeddings, truth, f"{path.name} {checksum(path, 'sha256')}")

@@ -1,0 +1,104 @@
+"""One run of a suite, from where it stands to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.experiments.datasets import LabelledPool, labelled_pool
+from galaxy_al.experiments.results import Results
+from galaxy_al.experiments.suite import Cell, Head
+from galaxy_al.learner import AnyHead, Learner, TrainedModel, TrainsModels
+from galaxy_al.simulation import play_round
+from galaxy_al.strategies import S2, make_strategy
+
+
+def run_cell(cell: Cell, rounds: int, path: Path) -> None:
+    """Run a cell to so many rounds, or to the end of the pool; each round is kept at once.
+
+    A run that is there already goes on where it stands, and to exactly the same numbers.
+    """
+    data = labelled_pool(cell.setting, cell.head.takes_images)
+    results = Results(path)
+    results.begin(cell, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
+    asked, generator_state = results.asked(cell)
+    if len(asked) < rounds:
+        learner = _learner(cell, data.items, int(data.truth.max()) + 1)
+        if asked:
+            done = {index: data.answer(index) for batch in asked for index in batch}
+            learner.resume(done, generator_state)
+        _play(cell, learner, data, range(len(asked) + 1, rounds + 1), results)
+    results.close()
+
+
+def _play(
+    cell: Cell,
+    learner: Learner,
+    data: LabelledPool,
+    numbers: range,
+    results: Results,
+) -> None:
+    scores = _graph_scores if cell.contender.predictor == "graph" else None
+    begin = time.perf_counter()
+    for number in numbers:
+        step = play_round(learner, data.truth, data.answer, scores)
+        if step is None:
+            return
+        now = time.perf_counter()
+        results.add(cell, number, step, now - begin)
+        begin = now
+
+
+def _learner(cell: Cell, items: Any, n_classes: int) -> Learner:
+    contender = cell.contender
+    head = make_head(cell.head, n_classes, cell.seed)
+    if contender.predictor == "graph":
+        head = _Untrained(head) if cell.head.network != "auto" else "auto"
+    return Learner(
+        items,
+        n_classes,
+        strategy=make_strategy(contender.strategy, **contender.options),
+        head=head,
+        batch_size=cell.batch_size,
+        seed=cell.seed,
+    )
+
+
+def make_head(head: Head, n_classes: int, seed: int) -> AnyHead:
+    """What a suite's head is to a learner."""
+    if head.network == "auto":
+        return "auto"
+    from galaxy_al.models.networks.training import RECIPES, Trainer
+
+    given = {key: value for key, value in asdict(head).items() if value is not None}
+    network = given.pop("network")
+    others = {key: given.pop(key) for key in ("hidden", "weights") if key in given}
+    recipe = replace(RECIPES[network], **given)
+    return Trainer(network, n_classes=n_classes, recipe=recipe, seed=seed, **others)
+
+
+class _Untrained:
+    """For a run that is not judged by what is trained: it stays as it was in the beginning."""
+
+    def __init__(self, head: Any) -> None:
+        self._head: TrainsModels = head
+        self._model: TrainedModel | None = None
+
+    def fit(self, pool: Any, labels: Mapping[int, int]) -> TrainedModel:
+        self._model = self._model or self._head.fit(pool, {})
+        return self._model
+
+
+def _graph_scores(learner: Learner) -> NDArray[np.float32]:
+    """1 for the class of the nearest label on the graph of S2."""
+    strategy, labels = learner.strategy, learner.labels
+    assert isinstance(strategy, S2)
+    known = learner.snapshot.updated(labels, set())
+    nearest = strategy.predict(known, rng=np.random.default_rng(len(labels)))
+    return np.eye(learner.n_classes, dtype=np.float32)[nearest]

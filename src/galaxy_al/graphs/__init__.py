@@ -1,0 +1,1 @@
+"""The paper's graphs: rankings, linear graphs and neighbour graphs."""

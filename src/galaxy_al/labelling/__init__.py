@@ -1,0 +1,1 @@
+"""The labelling application without the web."""

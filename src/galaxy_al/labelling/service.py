@@ -1,0 +1,396 @@
+"""Where annotators get examples and hand in labels, while the model is trained beside them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from galaxy_al.errors import GalaxyError, PoolExhausted, Taken, one_line
+from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.leases import Leases
+from galaxy_al.labelling.log import Entry, How, Kind, Ledger
+from galaxy_al.labelling.model import codes_of, judged_round, labels_of
+from galaxy_al.labelling.project import IMPORTER, Project, open_log
+from galaxy_al.learner import Learner, NextRound
+from galaxy_al.strategies import Session
+from galaxy_al.system.threads import n_threads
+
+LEASE_SECONDS = 120.0
+EXPLORE = "typiclust"
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the model is doing.
+
+    Parameters
+    ----------
+    problem
+        Why the last training failed; empty if it did not.
+    """
+
+    is_running: bool = False
+    seconds: float = 0.0
+    problem: str = ""
+
+
+class Desk:
+    """The one place that changes a project; any number of threads may come to it.
+
+    Every label is on disk before it counts. Training runs in a thread of its own, after every
+    ``batch_size`` labels and as soon as a second class is known.
+
+    Parameters
+    ----------
+    lease_seconds
+        How long an example is somebody's who is not heard of.
+    on_change
+        Is called, from any thread, whenever something has changed.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.project = project
+        self.lock = threading.RLock()
+        self.on_change = on_change
+        self._store = open_log(project.folder)
+        entries = list(self._store.entries())
+        self.ledger = Ledger(entries)
+        self.rounds = self._store.rounds()
+        self.training = Training(seconds=self.rounds[-1].seconds if self.rounds else 0.0)
+        self.leases = Leases(lease_seconds, clock)
+        self.seen: dict[str, float] = {}
+        self.now = clock
+        self._not_now: set[int] = set()  # skipped until the next round
+        self._promised: dict[str, int | None] = {}
+        self._code = {name: code for code, name in enumerate(project.classes)}
+        self.learner = self._resumed(entries)
+        _warm_up(self.learner)
+        self._n_trained = self._n_answered
+        self._thread: threading.Thread | None = None
+
+    def close(self) -> None:
+        """Wait for a training that runs, and let go of the project."""
+        self.wait()
+        self._store.close()
+
+    @property
+    def round(self) -> int:
+        """How many trainings there were."""
+        return self.rounds[-1].number if self.rounds else 0
+
+    @property
+    def n_new(self) -> int:
+        """How many answers there were since the last training."""
+        return abs(self._n_answered - self._n_trained)
+
+    @property
+    def _n_answered(self) -> int:
+        return len(self.learner.labels) + len(self.learner.skipped)
+
+    def next(self, annotator: str) -> int:
+        """An example for an annotator: the one that is theirs already, or another."""
+        with self.lock:
+            self._heard_of(annotator)
+            held = self.leases.held_by(annotator) or [self._leased(annotator)]
+            promised = self._promised.pop(annotator, None)
+            if promised in (None, held[0]) or not self._is_free_for(promised, annotator):
+                return held[0]
+            return self._given_instead(held, promised, annotator)
+
+    def look_ahead(self, annotator: str) -> dict[int | None, int | None]:
+        """What the annotator gets next, by the answer to what they have; None is a skip.
+
+        While nobody else is looking at anything it is what the strategy would ask. Otherwise that
+        cannot be known, and an example is set aside for the annotator. Since a page shows it
+        before we hear of the answer, it stands even if the strategy then knows better.
+        """
+        with self.lock:
+            held = self.leases.held_by(annotator)
+            if not held:
+                return {}
+            if len(held) == 1 and self.leases.is_alone(annotator):
+                after = self.learner.look_ahead(held[0])
+                self.leases.foretell(held[0], after)
+                return after
+            try:
+                then = held[1] if len(held) > 1 else self._leased(annotator)
+            except PoolExhausted:
+                return {}
+            answers = [*range(len(self.project.classes)), None]
+            same: dict[int | None, int | None] = dict.fromkeys(answers, then)
+            self.leases.foretell(held[0], same)
+            return same
+
+    def label(self, annotator: str, labels: Iterable[tuple[int, int]], how: How = "asked") -> None:
+        """Give examples their classes, all at once; they are on disk when this returns."""
+        names, ids = self.project.classes, self.project.pool.ids
+        with self.lock:
+            self._say(
+                annotator,
+                [
+                    Entry(annotator, "label", ids[index], names[code], how=how)
+                    for index, code in labels
+                ],
+            )
+
+    def skip(self, annotator: str, index: int, *, for_good: bool = False) -> None:
+        """Pass over an example: until the next training, or for good since nobody can tell."""
+        kind: Kind = "cannot tell" if for_good else "skip"
+        with self.lock:
+            self._say(annotator, [Entry(annotator, kind, self.project.pool.ids[index])])
+
+    def undo(self, annotator: str, expected: int | None = None) -> int | None:
+        """Take back what the annotator said last, and give them that example again.
+
+        Parameters
+        ----------
+        expected
+            It must be about this example; it is not, if the same undo was heard before.
+        """
+        with self.lock:
+            self._heard_of(annotator)
+            last = self.ledger.last_of(annotator)
+            while last is not None and last.example not in self.project.usable:
+                self._take_back(last)  # the example is gone, what was said before is not
+                last = self.ledger.last_of(annotator)
+            if last is None:
+                return None
+            index = self.project.index_of[last.example]
+            if expected not in (None, index):
+                name = self.project.pool.ids[expected]
+                raise Taken(f"You said nothing about {name!r} last: it may be taken back already.")
+            self._check_not_taken(index, annotator)
+            self._take_back(last)
+            self._apply(index)
+            self._give_all_back(annotator)
+            if index not in self.learner.labels and index not in self.learner.skipped:
+                self.learner.hold(index)
+                self.leases.give(index, annotator)
+        self.on_change()
+        return index
+
+    def _take_back(self, entry: Entry) -> None:
+        self._write([replace(entry, kind="undo", label=None, undoes=entry.number, at="", number=0)])
+
+    def leave(self, annotator: str) -> None:
+        """The annotator has closed the page: what they had goes back."""
+        with self.lock:
+            self.seen.pop(annotator, None)
+            self._give_all_back(annotator)
+        self.on_change()
+
+    def heard_of(self, annotator: str, index: int | None = None) -> None:
+        """The annotator is still there: their lease begins anew.
+
+        Parameters
+        ----------
+        index
+            What they look at, which is theirs if nobody has it: after a restart nothing is known.
+        """
+        with self.lock:
+            is_new = annotator not in self.seen
+            self._heard_of(annotator)
+            if index is not None and self.leases.holder(index) != annotator:
+                if not self._is_free_for(index, annotator):
+                    name = self.project.pool.ids[index]
+                    raise Taken(f"{name!r} is no longer to be answered.")
+                self._given_instead(self.leases.held_by(annotator), index, annotator)
+        if is_new:
+            self.on_change()
+
+    def train(self) -> None:
+        """Train now, in the background; nothing happens if it is being done."""
+        with self.lock:
+            if self.training.is_running:
+                return
+            self.training = replace(self.training, is_running=True)
+            labels, skipped = self.learner.labels, self.learner.skipped
+            again = frozenset(self._not_now)
+            n_answered = self._n_answered - len(again)
+            rng = np.random.default_rng([abs(self.project.settings.seed), self.round, len(labels)])
+            self._thread = threading.Thread(
+                target=self._train, args=(labels, skipped, again, rng, n_answered), daemon=True
+            )
+            self._thread.start()
+        self.on_change()
+
+    def wait(self) -> None:
+        """Until no training runs."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join()
+
+    def _resumed(self, entries: list[Entry]) -> Learner:
+        """The learner with all that stands in the log."""
+        settings = self.project.settings
+        learner = Learner(
+            self.project.vectors,
+            len(self.project.classes),
+            strategy=settings.strategy,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+            explore=EXPLORE,
+        )
+        standing, index_of = self.ledger.all_standing(), self.project.index_of
+        labels = codes_of(self.project, labels_of(self.project, standing))
+        never = {index_of.get(said.example, -1) for said in standing if said.kind == "cannot tell"}
+        skipped = (never - {-1}) | self.project.bad.keys()
+        drawn = {index_of.get(entry.example, -1) for entry in entries if entry.drawn}
+        state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
+        learner.resume(labels, dict(state), skipped, drawn - {-1})
+        return learner
+
+    def _leased(self, annotator: str) -> int:
+        """What is asked next; what somebody else was told to get is set aside for them."""
+        while True:
+            index = self.learner.ask()
+            taker = self.leases.foretold_to(index) or annotator
+            self.leases.give(index, taker)
+            if taker == annotator:
+                return index
+
+    def _given_instead(self, held: list[int], promised: int, annotator: str) -> int:
+        """Give an annotator what they look at already, instead of the rest."""
+        for index in held:
+            if index != promised:
+                self._give_back(index)
+        if promised not in held:
+            self.learner.hold(promised)
+            self.leases.give(promised, annotator)
+        return promised
+
+    def _is_free_for(self, index: int, annotator: str) -> bool:
+        is_done = index in self.learner.labels or index in self.learner.skipped
+        return not is_done and self.leases.holder(index) in (None, annotator)
+
+    def _heard_of(self, annotator: str) -> None:
+        self.seen[annotator] = self.now()
+        self.leases.renew(annotator)
+        for index in self.leases.run_out():
+            self.learner.release(index)
+
+    def _give_all_back(self, annotator: str) -> None:
+        self._promised.pop(annotator, None)
+        for index in self.leases.held_by(annotator):
+            self._give_back(index)
+
+    def _give_back(self, index: int) -> None:
+        self.leases.end(index)
+        if index in self.learner.pending:
+            self.learner.release(index)
+
+    def _check_not_taken(self, index: int, annotator: str) -> None:
+        if self.leases.holder(index) not in (None, annotator):
+            raise Taken(f"Somebody else is looking at {self.project.pool.ids[index]!r}.")
+
+    def _check(self, entry: Entry, index: int) -> None:
+        """Refuse to say something about an example that cannot be used, or is somebody else's."""
+        if index in self.project.bad:
+            raise GalaxyError(self.project.bad[index])
+        self._check_not_taken(index, entry.annotator)
+        standing = self.ledger.standing(entry.example)
+        if entry.how != "asked" or standing is None or standing.kind == "skip":
+            return
+        if standing.annotator not in (entry.annotator, IMPORTER):
+            raise Taken(f"Somebody else has answered {entry.example!r} meanwhile.")
+
+    def _say(self, annotator: str, entries: list[Entry]) -> None:
+        """Write down what was said about some examples, and act on it."""
+        indices = [self.project.index_of[entry.example] for entry in entries]
+        self._heard_of(annotator)
+        for entry, index in zip(entries, indices):
+            self._check(entry, index)
+        drawn = self.learner.drawn
+        self._write(
+            [
+                replace(entry, round=self.round, drawn=entry.how == "asked" and index in drawn)
+                for entry, index in zip(entries, indices)
+                if not self.ledger.repeats(entry, self.round)
+            ]
+        )
+        for entry, index in zip(entries, indices):
+            lease = self.leases.end(index)
+            self._apply(index)
+            if lease is not None and lease.foretold:
+                answer = None if entry.label is None else self._code[entry.label]
+                self._promised[annotator] = lease.foretold.get(answer)
+        if self._wants_training():
+            self.train()
+        else:
+            self.on_change()
+
+    def _write(self, entries: list[Entry]) -> None:
+        for entry in self._store.add(entries):
+            self.ledger.add(entry)
+
+    def _apply(self, index: int) -> None:
+        """Let the learner know what stands about an example."""
+        standing = self.ledger.standing_in(self.project.pool.ids[index], self.round)
+        self._not_now.discard(index)
+        if standing is not None and standing.label in self._code:
+            self.learner.tell(index, self._code[standing.label])
+        elif standing is not None and standing.kind != "label":
+            self.learner.skip(index)
+            if standing.kind == "skip":
+                self._not_now.add(index)
+        elif index in self.learner.labels:
+            self.learner.withdraw(index)
+        elif index in self.learner.skipped:
+            self.learner.restore(index)
+
+    def _wants_training(self) -> bool:
+        if self.training.is_running:
+            return False
+        has_two = len(set(self.learner.labels.values())) > 1
+        can_stop_exploring = self.learner.is_exploring and has_two
+        return can_stop_exploring or self.n_new >= self.project.settings.batch_size
+
+    def _train(
+        self,
+        labels: dict[int, int],
+        skipped: set[int],
+        again: frozenset[int],
+        rng: np.random.Generator,
+        n_answered: int,
+    ) -> None:
+        begin, problem = time.perf_counter(), ""
+        try:
+            with threadpool_limits(max(n_threads() - 1, 1)):  # one core is for the annotators
+                ready = self.learner.prepare_round(labels, skipped, again, rng)
+                if ready.strategy is self.learner.explore:
+                    _warm_up(ready.session)
+                record = judged_round(self.project, ready, self.learner.drawn)
+            seconds = time.perf_counter() - begin
+            self._go_on(ready, replace(record, number=self.round + 1, seconds=seconds), again)
+        except Exception as error:  # a round that fails must not end the labelling
+            problem = one_line(error)
+        with self.lock:
+            self._n_trained = n_answered
+            self.training = Training(seconds=time.perf_counter() - begin, problem=problem)
+        self.on_change()
+
+    def _go_on(self, ready: NextRound, record: RoundRecord, again: frozenset[int]) -> None:
+        with self.lock:
+            self._store.add_round(record)
+            self.rounds.append(record)
+            self.learner.go_on(ready)
+            for index in again:  # what was said of them since the training began
+                self._apply(index)
+
+
+def _warm_up(asking: Learner | Session) -> None:
+    """Let the explorer find its first questions now, so that nobody waits for them."""
+    with suppress(PoolExhausted):
+        asking.release(asking.ask())

@@ -1,0 +1,1 @@
+"""Neural networks: the only part of the package that imports torch."""

@@ -1,0 +1,266 @@
+"""The only training loop: heads on embeddings and whole networks on images, anew each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from galaxy_al.errors import GalaxyError
+from galaxy_al.models.images import Size
+from galaxy_al.models.networks.devices import mixed_precision, pick_device
+from galaxy_al.models.networks.network import (
+    LinearHead,
+    Model,
+    NetworkName,
+    Shape,
+    as_tensor,
+    image_size_of,
+    inputs_of,
+)
+from galaxy_al.models.networks.resnet import load_trunk, read_weights
+from galaxy_al.snapshot import UNLABELED
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained.
+
+    Parameters
+    ----------
+    batch_size
+        None takes all examples at once.
+    stop_below
+        Stop when the mean loss of an epoch is below; by default never.
+    """
+
+    optimizer: Literal["adam", "lbfgs"]
+    epochs: int
+    batch_size: int | None
+    rate: float = 1e-2
+    weight_decay: float = 5e-5
+    stop_below: float | None = None
+
+
+Labels = Mapping[int, int] | Sequence[int] | NDArray[np.integer[Any]]
+
+# The paper's, for the network; a linear head is a convex problem, solved by L-BFGS.
+RECIPES: dict[str, Recipe] = {
+    "linear": Recipe("lbfgs", epochs=1, batch_size=None, rate=1.0),
+    "mlp": Recipe("adam", epochs=100, batch_size=500),
+    "resnet18": Recipe("adam", epochs=500, batch_size=100),
+}
+_LBFGS_ITERATIONS = 100
+
+
+class Trainer:
+    """Trains a classifier from labels, always from the same beginning.
+
+    The loss is the cross entropy, each class weighted by 1 / N_k(L), its number of labels. Only
+    classes that have labels take part.
+
+    Parameters
+    ----------
+    network
+        ``"linear"`` or ``"mlp"`` for embeddings; ``"resnet18"``, as in the paper, for images.
+    n_classes
+        The number K of classes.
+    recipe
+        How to train; by default the network's entry in `RECIPES`.
+    hidden
+        The width of the MLP's hidden layer.
+    image_size
+        The height and width that the ResNet's images are scaled to. By default an array of images
+        is taken as it is, and files are scaled to 224 x 224.
+    weights
+        The ResNet's ImageNet weights in torchvision's naming: a file, a URL, or ``"imagenet"`` for
+        torchvision's own. See `read_weights`.
+    device
+        ``"auto"`` takes CUDA, MPS or the CPU, the first that is there.
+    seed
+        The same seed gives the same network.
+
+    Examples
+    --------
+    >>> embeddings = np.array([[0.0, 1.0], [0.1, 0.9], [1.0, 0.0], [0.9, 0.2]], dtype=np.float32)
+    >>> model = Trainer("linear", n_classes=2).fit(embeddings, {0: 0, 2: 1})
+    >>> model.proba(embeddings).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+
+    def __init__(
+        self,
+        network: NetworkName = "linear",
+        *,
+        n_classes: int,
+        recipe: Recipe | None = None,
+        hidden: int = 128,
+        image_size: Size | None = None,
+        weights: str | Path | None = None,
+        device: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        if network not in RECIPES:
+            raise ValueError(f"Unknown network {network!r}. Choose from: {', '.join(RECIPES)}.")
+        if n_classes < 2:
+            raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
+        if weights is not None and network != "resnet18":
+            raise ValueError(f"weights are for resnet18, not for {network}.")
+        self.network: NetworkName = network
+        self.n_classes, self.hidden, self.image_size = n_classes, hidden, image_size
+        self.seed = seed
+        self.recipe = recipe or RECIPES[network]
+        self.device = pick_device(device)
+        self._weights = read_weights(weights) if weights is not None else None
+
+    def fit(self, pool: Any, labels: Labels) -> Model:
+        """Train on the labelled examples of a pool, or of an array of embeddings or images.
+
+        Parameters
+        ----------
+        labels
+            Classes by index; or a class for each example, -1 where it is unknown.
+        """
+        shape = Shape(self.network, self.n_classes, image_size=self.image_size)
+        inputs = inputs_of(pool, shape)
+        if self.network == "resnet18":
+            shape = replace(shape, image_size=image_size_of(inputs))
+        else:
+            hidden = self.hidden if self.network == "mlp" else None
+            shape = replace(shape, width=inputs.shape[1], hidden=hidden)
+        index, targets = _checked_labels(labels, len(inputs), self.n_classes)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            network = self._make(shape).to(self.device)
+            seen = np.unique(targets)
+            if len(seen) > 1:
+                labelled = as_tensor(_finite(inputs[index], index), self.device)
+                _optimise(network, labelled, torch.as_tensor(targets).to(self.device), self.recipe)
+        return Model(shape, network, seen, self.device)
+
+    def _make(self, shape: Shape) -> Any:
+        network = shape.make()
+        if self._weights is not None:
+            load_trunk(network, self._weights)
+        return network
+
+
+def _checked_labels(
+    labels: Labels, size: int, n_classes: int
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The labelled examples in order, and their classes."""
+    if not isinstance(labels, Mapping):
+        every = np.asarray(labels)
+        if every.shape != (size,) or every.dtype.kind not in "iu":
+            raise ValueError(
+                f"labels must be classes by index, or a class for each of {size} examples, got "
+                f"shape {every.shape} of {every.dtype}."
+            )
+        labels = dict(zip(np.flatnonzero(every != UNLABELED).tolist(), every[every != UNLABELED]))
+    for index, label in labels.items():
+        if not (_is_whole(index) and 0 <= index < size):
+            raise ValueError(f"labels must be by index, 0 to {size - 1}, got {index!r}.")
+        if not (_is_whole(label) and 0 <= label < n_classes):
+            raise ValueError(
+                f"labels must be classes 0 to {n_classes - 1}, got {label!r} for {index}."
+            )
+    known = np.array(sorted(labels), dtype=np.intp)
+    return known, np.array([labels[i] for i in known.tolist()], dtype=np.int64)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _finite(rows: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
+    if rows.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            is_finite = np.isfinite(rows.astype(np.float32, copy=False)).all(axis=1)
+        if not is_finite.all():
+            raise ValueError(f"Example {index[np.argmin(is_finite)]} is not finite.")
+    return rows
+
+
+def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> None:
+    """The loop. Inputs of a head are scaled to unit size while it trains: rates then suit them."""
+    seen, codes, counts = torch.unique(targets, return_inverse=True, return_counts=True)
+    scale = _scale(inputs)
+    inputs = inputs / scale if scale != 1 else inputs
+    weight = (1 / counts).to(inputs.device, torch.float32)
+    optimizer = _optimizer(network, recipe)
+    every_class = len(seen) == network.head.out_features
+    order = torch.Generator().manual_seed(torch.initial_seed())
+    network.train()
+
+    for _ in range(recipe.epochs):
+        losses = []
+        for batch, wanted in _batches(inputs, codes, recipe.batch_size, order):
+
+            def closure(batch: Tensor = batch, wanted: Tensor = wanted) -> Tensor:
+                optimizer.zero_grad()
+                with mixed_precision(inputs.device):
+                    logits = network.head(network.embed(batch))
+                logits = logits.float() if every_class else logits.float()[:, seen]
+                loss = functional.cross_entropy(logits, wanted, weight)
+                loss = loss + recipe.weight_decay / 2 * _squares(network)
+                loss.backward()  # type: ignore[no-untyped-call]
+                return loss
+
+            losses.append(cast(Tensor, optimizer.step(cast(Any, closure))).detach())
+        if recipe.stop_below is not None and torch.stack(losses).mean() < recipe.stop_below:
+            break
+    if scale != 1:
+        first = network.head if isinstance(network, LinearHead) else network.first
+        with torch.no_grad():
+            first.weight /= scale
+    if not all(bool(torch.isfinite(parameter).all()) for parameter in network.parameters()):
+        raise GalaxyError(
+            "Training diverged: a weight is not finite. Lower the rate, or scale the embeddings."
+        )
+
+
+def _batches(
+    inputs: Tensor, codes: Tensor, size: int | None, order: torch.Generator
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """All examples once in random order, so many at a time; or all at once, not copied."""
+    if size is None:
+        yield inputs, codes
+        return
+    mixed = torch.randperm(len(inputs), generator=order).to(inputs.device)
+    batches = list(torch.split(mixed, size))
+    if len(batches) > 1 and len(batches[-1]) == 1:  # of which no batch norm can be had
+        batches[-2:] = [torch.cat(batches[-2:])]
+    for rows in batches:
+        yield inputs[rows], codes[rows]
+
+
+def _squares(network: nn.Module) -> Tensor:
+    norms = [torch.linalg.vector_norm(parameter) for parameter in network.parameters()]
+    return torch.stack(norms).square().sum()
+
+
+def _scale(inputs: Tensor) -> float:
+    if inputs.ndim > 2:
+        return 1.0
+    size = float(inputs.double().square().mean().sqrt())
+    return size if size > 0 else 1.0
+
+
+def _optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(network.parameters(), lr=recipe.rate)
+    return torch.optim.LBFGS(
+        network.parameters(),
+        lr=recipe.rate,
+        max_iter=_LBFGS_ITERATIONS,
+        tolerance_grad=1e-4,
+        tolerance_change=1e-6,
+        line_search_fn="strong_wolfe",
+    )

@@ -1,0 +1,1 @@
+"""The machine: files, folders, downloads, locks and threads."""

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from galaxy_al import Snapshot
+from galaxy_al.strategies.coreset import Coreset
+from support.embedded_pools import embedded_pools
+
+
+@settings(max_examples=200)
+@given(embedded_pools(), st.integers(1, 30), st.integers(0, 99))
+def test_each_choice_is_the_farthest_from_all_before(snapshot, budget, seed):
+    h, free = snapshot.embeddings, snapshot.askable().tolist()
+    chosen = Coreset().rank(snapshot, budget, np.random.default_rng(seed)).tolist()
+    assert len(chosen) == min(budget, len(free))
+    centres = snapshot.labeled().tolist()
+    for index in chosen:
+        left = [i for i in free if i not in centres]
+        if centres:  # else the first one is drawn at random
+            farthest = max(left, key=lambda i: min(np.linalg.norm(h[i] - h[c]) for c in centres))
+            assert index == farthest
+        centres.append(index)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_offset_that_is_large_beside_the_spread_changes_nothing(dtype):
+    rng = np.random.default_rng(0)
+    points = rng.integers(-50, 50, size=(60, 4)).astype(dtype)
+    embeddings = np.repeat(points, 5, axis=0) + dtype(10_000)
+    snapshot = Snapshot(np.full((300, 2), 0.5), [0] + [-1] * 299, embeddings)
+    chosen = Coreset().rank(snapshot, 50, rng)
+    assert len(set((chosen // 5).tolist())) == 50
+
+
+def test_nothing_is_chosen_of_nothing():
+    snapshot = Snapshot(np.full((5, 2), 0.5), None, np.eye(5))
+    assert len(Coreset().rank(snapshot, 0, np.random.default_rng(0))) == 0
+
+
+def test_the_first_is_uniform_while_nothing_is_labelled():
+    snapshot = Snapshot(np.full((5, 2), 0.5), None, np.arange(5.0)[:, None], skipped=[2])
+    rng = np.random.default_rng(0)
+    counts = np.bincount([Coreset().rank(snapshot, 1, rng)[0] for _ in range(4000)], minlength=5)
+    assert counts[2] == 0
+    assert (((counts[[0, 1, 3, 4]] - 1000) ** 2) / 1000).sum() < 21  # 3 degrees: 1 in 10,000

@@ -1,0 +1,298 @@
+"""Fair cuts against their definition written naively."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_galaxy import pools
+
+from galaxy_al import UNLABELED, Learner, Snapshot, simulate
+from galaxy_al.strategies import FairCuts, Galaxy
+from support.naive_galaxy import ranking
+from support.noisy_pools import rare_found
+
+ONLY_CUTS = FairCuts(discover=0, sample=0)
+
+
+def naive_questions(proba, target, standing, free):
+    """What may be asked on a class's line: at each cut with the fewest labels on its wrong side."""
+    line = ranking(proba, target)
+    labelled = [rank for rank, node in enumerate(line) if node in standing]
+
+    def n_wrong(cut):
+        below = [standing[line[rank]] == target for rank in labelled[:cut]]
+        above = [standing[line[rank]] != target for rank in labelled[cut:]]
+        return sum(below) + sum(above)
+
+    wrong = [n_wrong(cut) for cut in range(len(labelled) + 1)]
+    ends = [-1, *labelled, len(line)]
+    asked = set()
+    for cut in (cut for cut, count in enumerate(wrong) if count == min(wrong)):
+        middle = (ends[cut] + ends[cut + 1]) // 2
+        # The nearest rank; of two that are as near the higher one.
+        ranks = (rank for rank, node in enumerate(line) if node in free)
+        asked.add(line[min(ranks, key=lambda rank: (abs(rank - middle), -rank))])
+    return asked
+
+
+class Books:
+    """Labels, guesses, skipped and pending examples, kept beside a session."""
+
+    def __init__(self, proba, labels):
+        self.proba = proba
+        self.told = {i: int(y) for i, y in enumerate(labels) if y != UNLABELED}
+        self.guessed, self.skipped, self.last = {}, set(), None
+
+    def standing(self):
+        return self.told | self.guessed
+
+    def free(self):
+        return set(range(len(self.proba))) - self.told.keys() - self.guessed.keys() - self.skipped
+
+    def asked(self, index):
+        self.guessed[index] = int(self.proba[index].argmax())
+
+    def next_class(self, turn, other):
+        """The class in turn, among the rare ones that have a label; none if none has."""
+        rare = [k for k in range(self.proba.shape[1]) if k != other]
+        found = set(self.told.values())
+        return next((k for k in rare[turn:] + rare[:turn] if k in found), None)
+
+
+@pytest.mark.usefixtures("bucket_sizes")
+@settings(max_examples=400)
+@given(pools(max_size=25), st.data())
+def test_every_question_is_one_the_definition_allows(pool, data):
+    proba, truth, labels = pool
+    other = data.draw(st.integers(0, proba.shape[1] - 1))
+    session = ONLY_CUTS.start(
+        Snapshot(proba, labels, other=other), rng=np.random.default_rng(data.draw(st.integers(0)))
+    )
+    books = Books(proba, labels)
+    for _ in range(60):
+        action = data.draw(st.sampled_from(["ask", "tell", "skip", "withdraw", "release", "again"]))
+        if action == "ask" and books.free():
+            target = books.next_class(session._turn, other)
+            index = session.ask()
+            assert index in books.free()
+            if target is not None:
+                standing, free = books.standing(), books.free()
+                assert index in naive_questions(proba, target, standing, free)
+            books.asked(index)
+        elif action in ("tell", "skip", "release") and books.guessed:
+            index = data.draw(st.sampled_from(sorted(books.guessed)))
+            del books.guessed[index]
+            if action == "tell":
+                session.tell(index, truth[index])
+                books.told[index] = int(truth[index])
+            elif action == "skip":
+                session.skip(index)
+                books.skipped.add(index)
+            else:
+                session.release(index)
+        elif action in ("withdraw", "again") and books.told:
+            index = data.draw(st.sampled_from(sorted(books.told)))
+            if action == "withdraw":
+                session.withdraw(index)
+                del books.told[index]
+            else:
+                books.told[index] = data.draw(st.integers(0, proba.shape[1] - 1))
+                session.tell(index, books.told[index])
+
+
+def test_the_classes_get_equally_many_questions():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(5), size=500)
+    labels = np.full(500, UNLABELED)
+    labels[:9] = [0, 1, 3, 4, 4, 4, 4, 4, 4]  # nobody has seen class 2
+    session = ONLY_CUTS.start(Snapshot(proba, labels), rng=rng)
+    turns = Counter()
+    for _ in range(30):
+        index = session.ask()
+        turns[session._turn] += 1
+        session.tell(index, 4)
+    assert turns == {1: 10, 2: 10, 0: 10}  # the turn after classes 0, 1 and 3
+
+
+def drawn_share(strategy, labels, n_asked=2000):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=5000)
+    known = np.full(5000, UNLABELED)
+    known[: len(labels)] = labels
+    session = strategy.start(Snapshot(proba, known), rng=rng)
+    for _ in range(n_asked):
+        session.tell(session.ask(), 2)
+    return session.drawn
+
+
+@pytest.mark.parametrize(
+    ("labels", "share"),
+    [([0, 1, 2], 0.1), ([0, 2], 0.3), ([1, 0], 0.1), ([2, 2], 1.0)],
+    ids=["all classes found", "one is missing", "the big one need not be", "no rare one"],
+)
+def test_chance_asks_its_share(labels, share):
+    drawn = drawn_share(FairCuts(discover=0.6, sample=0.1), labels)
+    deviation = np.sqrt(2000 * share * (1 - share))
+    assert abs(len(drawn) - 2000 * share) <= 4 * deviation
+
+
+@given(pools(max_size=25), st.integers(0))
+def test_what_looks_for_a_missing_class_is_drawn_or_the_least_sure(pool, seed):
+    proba, truth, labels = pool
+    other = proba.shape[1] - 1
+    told = {i: y for i, y in enumerate(labels.tolist()) if y != UNLABELED}
+    session = FairCuts(discover=1, sample=1).start(
+        Snapshot(proba, labels), rng=np.random.default_rng(seed), budget=4
+    )
+    while len(told) < len(proba):
+        is_missing = len({*told.values()} - {other}) < other
+        least_sure = min(set(range(len(proba))) - told.keys(), key=lambda i: (proba[i].max(), i))
+        index = session.ask()
+        assert index in session.drawn or (index == least_sure and is_missing)
+        assert index in session.drawn or len({*told.values()}) > 1
+        told[index] = int(truth[index])
+        session.tell(index, told[index])
+
+
+def test_what_is_given_back_does_not_come_again_by_chance():
+    """Only what chance itself drew may come back as drawn: else the sample would not be fair."""
+    proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=1000)
+    labels = np.full(1000, UNLABELED)
+    labels[[0, 999]] = 0, 1
+    session = FairCuts(sample=0.5).start(
+        Snapshot(proba, labels), rng=np.random.default_rng(0), budget=1000
+    )
+    at_cut = set()
+    for _ in range(200):
+        index = session.ask()
+        if index not in session.drawn:
+            at_cut.add(index)
+        session.release(index)
+    assert len(at_cut) == 1
+    assert not at_cut & session.drawn
+
+
+def test_what_chance_asks_is_uniform_over_what_is_not_labelled():
+    counts = Counter()
+    proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=20)
+    labels = np.where(np.isin(np.arange(20), [0, 19]), np.arange(20) // 19, UNLABELED)
+    for seed in range(3600):
+        session = FairCuts(sample=1).start(
+            Snapshot(proba, labels), rng=np.random.default_rng(seed), budget=5
+        )
+        counts[session.ask()] += 1
+    assert set(counts) == set(range(1, 19))
+    chi_squared = sum((count - 200) ** 2 / 200 for count in counts.values())
+    assert chi_squared < 46  # 17 degrees of freedom: 1 in 5,000
+
+
+def test_one_wrong_label_does_not_move_the_cut():
+    # Of class 0 are 0 to 49; somebody called 80 of class 0, too, and 20 of class 1.
+    proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=100)
+    labels = np.full(100, UNLABELED)
+    labels[[10, 20, 30, 40, 60, 70, 80, 90]] = [0, 1, 0, 0, 1, 1, 0, 1]
+    session = ONLY_CUTS.start(Snapshot(proba, labels), rng=np.random.default_rng(0))
+    asked = []
+    for _ in range(15):
+        asked.append(session.ask())
+        session.tell(asked[-1], int(asked[-1] >= 50))
+    assert all(40 < index < 60 for index in asked)
+    galaxy = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(0))
+    elsewhere = [galaxy.ask()]
+    for _ in range(15):
+        galaxy.tell(elsewhere[-1], int(elsewhere[-1] >= 50))
+        elsewhere.append(galaxy.ask())
+    assert any(not 40 < index < 60 for index in elsewhere)
+
+
+def test_with_wrong_labels_it_finds_more_than_galaxy():
+    found = {
+        type(strategy): np.mean([rare_found(strategy, 0.1, seed) for seed in range(20)])
+        for strategy in (FairCuts(), Galaxy())
+    }
+    assert found[FairCuts] > found[Galaxy]
+
+
+def test_shares_are_shares():
+    with pytest.raises(ValueError, match="discover must be a share between 0 and 1, got 2"):
+        FairCuts(discover=2)
+    with pytest.raises(ValueError, match=r"sample must be a share between 0 and 1, got -0\.1"):
+        FairCuts(sample=-0.1)
+
+
+def blobs(size, prevalence, n_rare, seed):
+    """Rare classes far from each other, in a big class that is everywhere."""
+    rng = np.random.default_rng(seed)
+    each = int(size * prevalence)
+    truth = np.repeat(np.arange(n_rare + 1), [each] * n_rare + [size - n_rare * each])
+    centers = np.vstack([3 * np.eye(n_rare, 8), np.zeros(8)])
+    return rng.normal(size=(size, 8)) + centers[truth], truth
+
+
+def test_at_one_percent_every_class_is_found_within_1000_labels():
+    """Chance alone, a third of the questions, would miss a class in 5 of 100 runs."""
+    n_missed = 0
+    for seed in range(100):
+        embeddings, truth = blobs(4000, 0.01, 3, seed)
+        labels = discovered(embeddings, truth, seed)
+        n_missed += len(set(truth[list(labels)])) < 4
+    assert n_missed <= 1
+
+
+def discovered(embeddings, truth, seed):
+    learner = Learner(embeddings, 4, strategy="fair-cuts", seed=seed, batch_size=100)
+    while len(learner.labels) < 1000 and len(set(truth[list(learner.labels)])) < 4:
+        for _ in range(100):
+            index = learner.ask()
+            learner.tell(index, int(truth[index]))
+        learner.refit()
+    return learner.labels
+
+
+def test_a_learner_knows_what_was_drawn_over_a_refit_and_a_resume():
+    embeddings, truth = blobs(800, 0.05, 2, 0)
+    learner = Learner(embeddings, 3, strategy="fair-cuts", batch_size=50)
+    first = [learner.ask() for _ in range(50)]
+    for index in first:
+        learner.tell(index, int(truth[index]))
+    assert learner.drawn == set(first)
+    learner.refit()
+    for _ in range(200):
+        index = learner.ask()
+        learner.tell(index, int(truth[index]))
+    assert set(first) < learner.drawn < set(learner.labels)
+    assert len(learner.drawn) < 100
+    other = Learner(embeddings, 3, strategy="fair-cuts", batch_size=50)
+    other.resume(learner.labels, drawn=learner.drawn)
+    assert other.drawn == learner.drawn
+
+
+def test_it_finds_far_more_of_the_rare_than_random():
+    embeddings, truth = blobs(4000, 0.01, 3, 0)
+    found = {
+        name: simulate(embeddings, truth, name, batch_size=50, rounds=10)[-1].rare_found
+        for name in ("fair-cuts", "random")
+    }
+    assert found["fair-cuts"] > 3 * found["random"]
+
+
+@given(pools(max_size=25), st.integers(0))
+def test_the_lines_that_are_drawn_are_those_of_the_definition(pool, seed):
+    proba, _, labels = pool
+    session = ONLY_CUTS.start(Snapshot(proba, labels), rng=np.random.default_rng(seed))
+    told = {i: y for i, y in enumerate(labels.tolist()) if y != UNLABELED}
+    lines = session.lines()
+    rare = set(told.values()) - {proba.shape[1] - 1}
+    assert {line.target for line in lines} == rare
+    for line in lines:
+        order = ranking(proba, line.target)
+        expected = [(rank, told[i] == line.target) for rank, i in enumerate(order) if i in told]
+        assert line.labels == expected
+        n_wrong = sum(is_target for rank, is_target in expected if rank <= line.low)
+        n_wrong += sum(not is_target for rank, is_target in expected if rank >= line.high)
+        cuts = [-1, *(rank for rank, _ in expected)]
+        least = min(sum(is_target == (rank <= cut) for rank, is_target in expected) for cut in cuts)
+        assert n_wrong == least
+        assert not any(line.low < rank < line.high for rank, _ in expected)

@@ -1,0 +1,43 @@
+"""Small projects to label in tests."""
+
+import numpy as np
+
+from galaxy_al.labelling.project import create_project
+
+
+def blobs(size=200, n_rare=20, seed=0):
+    """Two rare classes beside a big one: embeddings, and the names of the true classes."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.repeat([0, 1, 2], [n_rare, n_rare, size - 2 * n_rare]))
+    embeddings = rng.normal(size=(size, 4)) + 4 * np.eye(3, 4)[truth]
+    return embeddings.astype(np.float32), np.array(["scratch", "dent", "fine"])[truth]
+
+
+def small_project(folder, size=200, seed=0, **options):
+    """A project of embeddings, and the true classes by id."""
+    embeddings, names = blobs(size, seed=seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "pool.npy", embeddings)
+    project = create_project(
+        folder / "project",
+        folder / "pool.npy",
+        kind="embeddings",
+        classes=["scratch", "dent"],
+        other="fine",
+        **{"batch_size": 20, **options},
+    )
+    return project, dict(zip(project.pool.ids, names.tolist()))
+
+
+def numbered_project(folder, size=20_000, width=8, n_classes=4, **options):
+    """A project of random embeddings with the classes "class 0" and so on."""
+    rng = np.random.default_rng(0)
+    np.save(folder / "pool.npy", rng.normal(size=(size, width)).astype(np.float32))
+    return create_project(
+        folder / "project",
+        folder / "pool.npy",
+        kind="embeddings",
+        classes=[f"class {k}" for k in range(n_classes - 1)],
+        other=f"class {n_classes - 1}",
+        **{"batch_size": 200, **options},
+    )
