@@ -71,7 +71,7 @@ class WithoutShares(KernelTrainer):
 
     def fit(self, pool, labels):
         model = super().fit(pool, labels)
-        return model.with_shares(np.zeros_like(model.shares))
+        return model.with_class_priors(np.zeros_like(model.class_priors))
 
 
 VARIANTS = {
@@ -81,7 +81,7 @@ VARIANTS = {
     "the narrowest cut of all classes, no turns": (NarrowestFirst(), "auto"),
     "a cut between any two labels that differ": (AnyCut(), "auto"),
     "galaxy": ("galaxy", "auto"),
-    "head without the pool's shares": (FairCuts(), "without shares"),
+    "head without the pool's class priors": (FairCuts(), "without priors"),
     "linear head, weight decay 0.01": (FairCuts(), "linear"),
 }
 
@@ -89,7 +89,7 @@ VARIANTS = {
 def head_of(name, n_classes, seed):
     if name == "auto":
         return "auto"
-    if name == "without shares":
+    if name == "without priors":
         return WithoutShares(n_classes=n_classes, seed=seed)
     return make_head(Head("linear", weight_decay=0.01), n_classes, seed)
 

@@ -133,7 +133,7 @@ def test_what_happens_while_the_next_round_is_prepared_is_carried_over():
     skipped_later, held = learner.ask(), learner.ask()
     learner.skip(skipped_later)
     before = learner.labels
-    learner.go_on(ready)
+    learner.start_round(ready)
     assert learner.labels == before
     assert set(later) < learner.labels.keys()
     assert old[0] not in learner.labels
@@ -150,7 +150,7 @@ def test_a_round_prepared_at_once_is_a_refit():
     for learner in (one, other):
         answered(learner, truth, 20)
     one.refit()
-    other.go_on(other.prepare_round(other.labels, other.skipped))
+    other.start_round(other.prepare_round(other.labels, other.skipped))
     assert answered(one, truth, 30) == answered(other, truth, 30)
 
 

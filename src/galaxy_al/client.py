@@ -56,7 +56,7 @@ class Client:
 
     def label_many(self, labels: Mapping[str, str]) -> None:
         """Give examples that you found their classes, at most 500 at once."""
-        self._call("POST", "/api/label", {"labels": dict(labels), "how": "found"})
+        self._call("POST", "/api/label", {"labels": dict(labels), "source": "found"})
 
     def skip(self, id: str, *, cannot_tell: bool = False) -> dict[str, Any] | None:
         """Pass over an example until the next training, or for good; the next one."""

@@ -3,21 +3,27 @@
 ::
 
     Exception
-    ├── ValueError          an argument is wrong: what it is, what it got, what is allowed
-    └── GalaxyError         anything else that galaxy-al reports
-        ├── PoolExhausted   nothing is left to ask
-        ├── UnreadableImage a file cannot be opened as an image
-        └── Taken           somebody else has the example, or has answered it
+    └── GalaxyError             anything that galaxy-al reports; shown as one line
+        ├── InvalidArgument     an argument is wrong: what it is, what it got, what is allowed
+        ├── PoolExhausted       nothing is left to ask
+        ├── UnreadableImage     a file cannot be opened as an image
+        └── Taken               another annotator has the example, or has answered it
+
+`InvalidArgument` is a `ValueError` too. Any other exception is a bug.
 """
 
 
 class GalaxyError(Exception):
-    """Base class of the errors that are not a wrong argument."""
+    """Base class of everything that galaxy-al reports to its users."""
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, without line breaks; its kind, if it says nothing."""
+    """The message of an error without line breaks; its type if it has no message."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+class InvalidArgument(GalaxyError, ValueError):  # noqa: N818 - reads as what happened
+    """An argument is wrong. The message says what it is, what it got and what is allowed."""
 
 
 class PoolExhausted(GalaxyError):  # noqa: N818 - reads as what happened
@@ -29,4 +35,4 @@ class UnreadableImage(GalaxyError):  # noqa: N818 - reads as what happened
 
 
 class Taken(GalaxyError):  # noqa: N818 - reads as what happened
-    """Somebody else is looking at the example, or has answered it."""
+    """Another annotator is looking at the example, or has answered it."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.models.sklearn_head import Head, HeadTrainer, MakeHead
 from galaxy_al.snapshot import Snapshot, checked_table
@@ -46,7 +47,7 @@ class Seconds:
 
 @dataclass(frozen=True)
 class NextRound:
-    """What `Learner.prepare_round` makes and `Learner.go_on` takes.
+    """What `Learner.prepare_round` makes and `Learner.start_round` takes.
 
     Parameters
     ----------
@@ -113,9 +114,9 @@ class Learner:
         explore: str | Strategy = "random",
     ) -> None:
         if n_classes < 2:
-            raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
+            raise InvalidArgument(f"n_classes must be at least 2, got {n_classes}.")
         if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+            raise InvalidArgument(f"batch_size must be at least 1, got {batch_size}.")
         self.pool = checked_pool(pool)
         self.n_classes = n_classes
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
@@ -215,7 +216,7 @@ class Learner:
         Questions in flight stay so. `seconds` then says how long the round has taken that ends
         here.
         """
-        self.go_on(self.prepare_round(self.labels, self.skipped))
+        self.start_round(self.prepare_round(self.labels, self.skipped))
 
     def prepare_round(
         self,
@@ -248,7 +249,7 @@ class Learner:
         seconds = Seconds(started - scored, trained - begin, scored - trained)
         return NextRound(model, snapshot, self._strategy_for(known), session, known, out, seconds)
 
-    def go_on(self, ready: NextRound) -> None:
+    def start_round(self, ready: NextRound) -> None:
         """Begin a round that was prepared; what happened since then is carried over."""
         before, self._drawn_before = self._session, self.drawn
         self._begin(ready)
@@ -338,6 +339,6 @@ def _trainer(head: AnyHead, n_classes: int, seed: int, needs: tuple[str, ...]) -
     if hasattr(head, "fit"):
         return head
     if not callable(head):
-        raise ValueError(f"head must be a name, a classifier or make one, got {head!r}.")
+        raise InvalidArgument(f"head must be a name, a classifier or make one, got {head!r}.")
     keep_features = "embeddings" in needs
     return HeadTrainer(head, n_classes=n_classes, seed=seed, keep_features=keep_features)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from galaxy_al.errors import InvalidArgument
+
 
 def per_class_accuracy(truth: ArrayLike, predicted: ArrayLike, n_classes: int) -> NDArray[Any]:
     """The share of each class's examples that were predicted right; NaN for an absent class.
@@ -114,7 +116,7 @@ def average_precision(wanted: ArrayLike, score: ArrayLike) -> float:
 def _rare(truth: NDArray[Any], other: int) -> list[int]:
     rare = [k for k in np.unique(truth).tolist() if k != other]
     if not rare:
-        raise ValueError(f"There is no rare class: every example is of class {other}.")
+        raise InvalidArgument(f"There is no rare class: every example is of class {other}.")
     return rare
 
 
@@ -123,7 +125,7 @@ def _both(
 ) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
     truth, predicted = _classes(truth, "truth"), _classes(predicted, "predicted")
     if truth.shape != predicted.shape:
-        raise ValueError(
+        raise InvalidArgument(
             f"truth and predicted must have one shape, got {truth.shape} and {predicted.shape}."
         )
     return truth, predicted
@@ -132,7 +134,7 @@ def _both(
 def _classes(values: ArrayLike, name: str) -> NDArray[np.integer[Any]]:
     array = np.asarray(values)
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array.min() < 0:
-        raise ValueError(
+        raise InvalidArgument(
             f"{name} must be a list of at least one class, 0 or more each, "
             f"got shape {array.shape} of {array.dtype}."
         )

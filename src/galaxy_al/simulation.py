@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import PoolExhausted
+from galaxy_al.errors import InvalidArgument, PoolExhausted
 from galaxy_al.learner import AnyHead, Learner, Seconds, checked_pool
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_f1, rare_found
 from galaxy_al.strategies import DEFAULT_STRATEGY, Strategy
@@ -84,7 +84,7 @@ def simulate(
     pool = checked_pool(pool)
     truth = checked_truth(truth, len(pool))
     if rounds < 0:
-        raise ValueError(f"rounds must be at least 0, got {rounds}.")
+        raise InvalidArgument(f"rounds must be at least 0, got {rounds}.")
     n_classes = int(truth.max()) + 1
     learner = Learner(
         pool, n_classes, strategy=strategy, head=head, batch_size=batch_size, seed=seed
@@ -139,12 +139,12 @@ def checked_truth(
     """A class for each example, and two different ones at least."""
     truth = np.asarray(truth)
     if truth.shape != (size,) or truth.dtype.kind not in "iu" or truth.min() < 0:
-        raise ValueError(
+        raise InvalidArgument(
             f"truth must be a class, 0 or more, for each of {size} examples, "
             f"got shape {truth.shape} of {truth.dtype}."
         )
     if truth.min() == truth.max():
-        raise ValueError(f"truth must have two classes or more, got only {truth.min()}.")
+        raise InvalidArgument(f"truth must have two classes or more, got only {truth.min()}.")
     return truth
 
 
@@ -185,14 +185,14 @@ def noisy_annotator(
     """
     right = np.asarray(truth)
     if right.ndim != 1 or not len(right) or right.dtype.kind not in "iu" or right.min() < 0:
-        raise ValueError(
+        raise InvalidArgument(
             f"truth must be a list of classes, 0 or more, got {right.dtype} of shape {right.shape}."
         )
     n_classes = int(right.max()) + 1 if n_classes is None else n_classes
     if not 0 <= flip_rate <= 1:
-        raise ValueError(f"flip_rate must be between 0 and 1, got {flip_rate}.")
+        raise InvalidArgument(f"flip_rate must be between 0 and 1, got {flip_rate}.")
     if n_classes < 2 or n_classes <= right.max():
-        raise ValueError(
+        raise InvalidArgument(
             f"n_classes must be at least 2 and more than the largest class, got {n_classes}."
         )
     away = rng.integers(1, n_classes, size=len(right))

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from galaxy_al.errors import InvalidArgument
+
 UNLABELED = -1
 
 # A row of probabilities may be off by this much: enough for half precision and for tables
@@ -83,12 +85,12 @@ class Snapshot:
         if self.head is not None and self.embeddings is not None:
             width, expected = self.head[0].shape[1], self.embeddings.shape[1]
             if width != expected:
-                raise ValueError(
+                raise InvalidArgument(
                     f"head must have weights for {expected} features like embeddings, got {width}."
                 )
         both = self.skipped[self.labels[self.skipped] != UNLABELED]
         if len(both):
-            raise ValueError(f"Example {both[0]} is skipped and has a label: it can only be one.")
+            raise InvalidArgument(f"Example {both[0]} is skipped and has a label: it can only be one.")
 
     @property
     def size(self) -> int:
@@ -107,13 +109,13 @@ class Snapshot:
         That they are finite is looked at only here, since whoever needs them reads them anyway.
         """
         if self.embeddings is None:
-            raise ValueError("The snapshot has no embeddings: pass Snapshot(..., embeddings=h).")
+            raise InvalidArgument("The snapshot has no embeddings: pass Snapshot(..., embeddings=h).")
         for start, stop in row_blocks(self.size, _ROWS_AT_ONCE >> 4):
             largest = np.abs(self.embeddings[start:stop]).max(axis=1)
             usable = largest.astype(np.float64) < _MOST
             if not usable.all():
                 bad = start + int(usable.argmin())
-                raise ValueError(
+                raise InvalidArgument(
                     f"embeddings must be finite and below {_MOST:g}; row {bad} is not."
                 )
         if self.embeddings.dtype in (np.float32, np.float64):
@@ -125,7 +127,7 @@ class Snapshot:
     def required_head(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
         """The last layer, for those who cannot do without."""
         if self.head is None:
-            raise ValueError("The snapshot has no head: pass Snapshot(..., head=(W, c)).")
+            raise InvalidArgument("The snapshot has no head: pass Snapshot(..., head=(W, c)).")
         return self.head
 
     def labeled(self) -> NDArray[np.intp]:
@@ -167,7 +169,7 @@ def checked_table(embeddings: ArrayLike) -> NDArray[np.floating[Any]]:
     """Embeddings as a table of finite floats."""
     array = np.asarray(embeddings)
     if array.ndim != 2 or not len(array) or array.dtype.kind not in "fiu":
-        raise ValueError(
+        raise InvalidArgument(
             f"embeddings must be a table of numbers with N >= 1 rows, "
             f"got shape {array.shape} of {array.dtype}."
         )
@@ -175,7 +177,7 @@ def checked_table(embeddings: ArrayLike) -> NDArray[np.floating[Any]]:
         array = array.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
-        raise ValueError(f"embeddings must be finite; row {bad[0]} is not.")
+        raise InvalidArgument(f"embeddings must be finite; row {bad[0]} is not.")
     return array
 
 
@@ -187,18 +189,18 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def _unmasked(values: ArrayLike, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(f"{name} must not be a masked array: say what the masked ones are.")
+        raise InvalidArgument(f"{name} must not be a masked array: say what the masked ones are.")
     return np.asarray(values)
 
 
 def _checked_proba(proba: ArrayLike) -> NDArray[np.floating[Any]]:
     table = _unmasked(proba, "proba")
     if table.dtype.kind not in "fiu":
-        raise ValueError(f"proba must be a table of numbers, got {table.dtype}.")
+        raise InvalidArgument(f"proba must be a table of numbers, got {table.dtype}.")
     if table.dtype not in (np.float32, np.float64):
         table = table.astype(np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
-        raise ValueError(
+        raise InvalidArgument(
             f"proba must be a table of N >= 1 examples by K >= 2 classes, got shape {table.shape}."
         )
     ones = np.ones(table.shape[1], dtype=table.dtype)
@@ -210,7 +212,7 @@ def _checked_proba(proba: ArrayLike) -> NDArray[np.floating[Any]]:
             sums_to_one = np.abs(sums - 1) <= SUM_TOLERANCE
         if not (sums_to_one.all() and rows.min() >= 0):
             bad = int(np.flatnonzero(~sums_to_one | (rows < 0).any(axis=1))[0])
-            raise ValueError(
+            raise InvalidArgument(
                 f"proba must hold probabilities, each row at least 0 and summing to 1; "
                 f"row {start + bad} is {_shown(rows[bad])}, summing to {sums[bad]:.6g}."
             )
@@ -228,14 +230,14 @@ def _checked_labels(
         return _frozen(np.full(size, UNLABELED, dtype=np.int64))
     array = _unmasked(labels, "labels")
     if array.shape != (size,):
-        raise ValueError(f"labels must have shape ({size},) like proba, got {array.shape}.")
+        raise InvalidArgument(f"labels must have shape ({size},) like proba, got {array.shape}.")
     if array.dtype.kind not in "iu":
-        raise ValueError(f"labels must be integers, got dtype {array.dtype}.")
+        raise InvalidArgument(f"labels must be integers, got dtype {array.dtype}.")
     for start, stop in row_blocks(size, _ROWS_AT_ONCE):
         block = array[start:stop]
         if block.min() < UNLABELED or block.max() >= n_classes:
             bad = int(np.flatnonzero((block < UNLABELED) | (block >= n_classes))[0])
-            raise ValueError(
+            raise InvalidArgument(
                 f"labels must be classes 0 to {n_classes - 1}, or {UNLABELED} for unknown; "
                 f"labels[{start + bad}] is {block[bad]}."
             )
@@ -249,7 +251,7 @@ def _checked_embeddings(
         return None
     array = np.asarray(embeddings)
     if array.ndim != 2 or array.shape[0] != size or not array.shape[1] or array.dtype.kind != "f":
-        raise ValueError(
+        raise InvalidArgument(
             f"embeddings must be a table of floats with {size} rows like proba, and a column, "
             f"got shape {array.shape} of {array.dtype}."
         )
@@ -263,12 +265,12 @@ def _checked_head(
         return None
     weights, bias = (np.asarray(part, dtype=np.float64) for part in head)
     if weights.ndim != 2 or weights.shape[0] != n_classes or bias.shape != (n_classes,):
-        raise ValueError(
+        raise InvalidArgument(
             f"head must be (W, c) of shapes ({n_classes}, d) and ({n_classes},), "
             f"got {weights.shape} and {bias.shape}."
         )
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
-        raise ValueError("head must be finite.")
+        raise InvalidArgument("head must be finite.")
     return _frozen(weights), _frozen(bias)
 
 
@@ -276,7 +278,7 @@ def _checked_other(other: int | None, n_classes: int) -> int:
     if other is None:
         return n_classes - 1
     if not (isinstance(other, (int, np.integer)) and 0 <= other < n_classes):
-        raise ValueError(f"other must be a class 0 to {n_classes - 1}, got {other!r}.")
+        raise InvalidArgument(f"other must be a class 0 to {n_classes - 1}, got {other!r}.")
     return int(other)
 
 
@@ -285,9 +287,9 @@ def _checked_indices(indices: ArrayLike | Set[int], size: int) -> NDArray[np.int
     if array.size == 0:
         array = array.astype(np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"skipped must be a list of indices, got {array.dtype} {array.shape}.")
+        raise InvalidArgument(f"skipped must be a list of indices, got {array.dtype} {array.shape}.")
     if array.size and not (array.min() >= 0 and array.max() < size):
-        raise ValueError(
+        raise InvalidArgument(
             f"skipped must hold indices 0 to {size - 1}, got {array.min()} to {array.max()}."
         )
     return _frozen(array)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_galaxy import tables
 
 from galaxy_al.graphs.ranking import build_rankings, line_keys, line_up
 from galaxy_al.graphs.sort_keys import Codes
 from support.naive_galaxy import ranking
+from support.random_pools import tables
 
 SHARD = 1 << 16
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.labelling.database import RoundRecord, Store
-from galaxy_al.labelling.log import Entry, Ledger
+from galaxy_al.labelling.database import Database, RoundRecord
+from galaxy_al.labelling.log import Entry, Log
 
 said = st.tuples(
     st.sampled_from(["ann", "bob"]),
@@ -45,59 +45,59 @@ def log_of(script):
 @given(st.lists(said, max_size=40))
 def test_what_stands_is_the_last_that_was_not_taken_back(script):
     entries = log_of(script)
-    ledger = Ledger(entries)
+    log = Log(entries)
     taken = {entry.undoes for entry in entries if entry.kind == "undo"}
     left = [entry for entry in entries if entry.kind != "undo" and entry.number not in taken]
     last = {entry.example: entry for entry in left}
-    assert {example: ledger.standing(example) for example in "abc" if example in last} == last
-    assert all(ledger.standing(example) is None for example in "abc" if example not in last)
-    assert ledger.all_standing() == sorted(last.values(), key=lambda entry: entry.number)
+    assert {example: log.current(example) for example in "abc" if example in last} == last
+    assert all(log.current(example) is None for example in "abc" if example not in last)
+    assert log.all_current() == sorted(last.values(), key=lambda entry: entry.number)
     for annotator in ("ann", "bob"):
         mine = [entry for entry in left if entry.annotator == annotator]
-        assert ledger.last_of(annotator) == (mine[-1] if mine else None)
-        assert ledger.count_of(annotator) == len(mine)
+        assert log.last_of(annotator) == (mine[-1] if mine else None)
+        assert log.count_of(annotator) == len(mine)
 
 
 def test_entries_come_back_as_they_were_written(tmp_path):
-    store = Store(tmp_path / "labels.sqlite")
-    first, second = store.add(
+    database = Database(tmp_path / "labels.sqlite")
+    first, second = database.add(
         [
-            Entry("ann", "label", "x'\"<b>.jpg", "dent", round=3, drawn=True, how="found"),
+            Entry("ann", "label", "x'\"<b>.jpg", "dent", round=3, is_random=True, source="found"),
             Entry("bob", "cannot tell", "y"),
         ]
     )
     assert (first.number, second.number) == (1, 2)
-    assert first.at.endswith("+00:00")
-    (third,) = store.add([Entry("ann", "undo", "x'\"<b>.jpg", undoes=1)])
-    store.close()
-    again = Store(tmp_path / "labels.sqlite")
+    assert first.created_at.endswith("+00:00")
+    (third,) = database.add([Entry("ann", "undo", "x'\"<b>.jpg", undoes=1)])
+    database.close()
+    again = Database(tmp_path / "labels.sqlite")
     assert list(again.entries()) == [first, second, third]
 
 
 @pytest.mark.parametrize("verb", ["update entries set label = 'fine'", "delete from entries"])
 def test_nothing_in_the_log_can_be_changed(tmp_path, verb):
-    store = Store(tmp_path / "labels.sqlite")
-    store.add([Entry("ann", "label", "a", "dent")])
+    database = Database(tmp_path / "labels.sqlite")
+    database.add([Entry("ann", "label", "a", "dent")])
     other = sqlite3.connect(tmp_path / "labels.sqlite")
     with pytest.raises(sqlite3.IntegrityError, match="what is written stays"):
         other.execute(verb)
     other.close()
-    assert next(store.entries()).label == "dent"
+    assert next(database.entries()).label == "dent"
 
 
 def test_several_entries_are_written_all_or_none(tmp_path):
-    store = Store(tmp_path / "labels.sqlite")
+    database = Database(tmp_path / "labels.sqlite")
     with pytest.raises(GalaxyError, match=r"labels\.sqlite: CHECK constraint failed"):
-        store.add([Entry("ann", "label", "a", "dent"), Entry("ann", "guess", "b")])
-    assert list(store.entries()) == []
+        database.add([Entry("ann", "label", "a", "dent"), Entry("ann", "guess", "b")])
+    assert list(database.entries()) == []
 
 
 def test_rounds_are_kept(tmp_path):
-    store = Store(tmp_path / "labels.sqlite")
-    store.add_round(RoundRecord(1, 20, 3, 0.8, 0.7, 0.9, 1.5))
-    store.add_round(RoundRecord(2, 40, 5, None, None, None, 1.5))
-    assert [record.number for record in store.rounds()] == [1, 2]
-    assert store.rounds()[1].accuracy is None
+    database = Database(tmp_path / "labels.sqlite")
+    database.add_round(RoundRecord(1, 20, 3, 0.8, 0.7, 0.9, 1.5))
+    database.add_round(RoundRecord(2, 40, 5, None, None, None, 1.5))
+    assert [record.number for record in database.rounds()] == [1, 2]
+    assert database.rounds()[1].accuracy is None
 
 
 def test_a_broken_file_is_named(tmp_path):
@@ -105,4 +105,4 @@ def test_a_broken_file_is_named(tmp_path):
         "this is no database, but long enough to be read as one" * 9
     )
     with pytest.raises(GalaxyError, match=r"labels\.sqlite: file is not a database"):
-        Store(tmp_path / "labels.sqlite")
+        Database(tmp_path / "labels.sqlite")

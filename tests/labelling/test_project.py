@@ -16,7 +16,7 @@ from galaxy_al.cli.main import cli, main
 from galaxy_al.labelling.exports import export
 from galaxy_al.labelling.model import labelled_project
 from galaxy_al.labelling.project import ProjectSettings, create_project, open_project
-from galaxy_al.labelling.service import Desk
+from galaxy_al.labelling.service import Service
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.models.saving import load_model
 from support.projects import blobs, small_project
@@ -76,7 +76,7 @@ def test_init_status_export_train_predict(embeddings):
     output = embeddings / "labels.csv"
     assert run("export", project, "--output", output).output == f"60 labels in {output}\n"
     rows = read_csv(output)
-    about = ["id", "label", "annotator", "at", "round", "how", "drawn"]
+    about = ["id", "label", "annotator", "created_at", "round", "source", "is_random"]
     assert [*rows[0]] == [*about, "p_scratch", "p_dent", "p_fine"]
     known = read_csv(embeddings / "known.csv")
     assert {row["id"]: row["label"] for row in rows} == {row["id"]: row["label"] for row in known}
@@ -95,22 +95,22 @@ def test_init_status_export_train_predict(embeddings):
 
 def test_what_was_labelled_is_exported_with_who_when_and_which_round(tmp_path):
     project, truth = small_project(tmp_path)
-    desk = Desk(project)
+    service = Service(project)
     for who in ("ann", "bob") * 15:
-        index = desk.next(who)
+        index = service.next(who)
         example = project.pool.ids[index]
-        desk.label(who, [(index, project.classes.index(truth[example]))])
-        desk.wait()
-    last = desk.next("ann")
-    desk.skip("ann", last, for_good=True)
-    desk.close()
+        service.label(who, [(index, project.classes.index(truth[example]))])
+        service.wait()
+    last = service.next("ann")
+    service.skip("ann", last, for_good=True)
+    service.close()
     export(labelled_project(project.folder), tmp_path / "labels.jsonl", "jsonl")
     lines = (tmp_path / "labels.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     assert len(rows) == 30
     assert {row["annotator"] for row in rows} == {"ann", "bob"}
     assert all(truth[row["id"]] == row["label"] for row in rows)
-    assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+    assert [row["created_at"] for row in rows] == sorted(row["created_at"] for row in rows)
     assert max(row["round"] for row in rows) >= 1
     assert all(abs(sum(row[f"p_{name}"] for name in project.classes) - 1) < 1e-6 for row in rows)
     assert "can't tell" in run("status", project.folder).output
@@ -162,10 +162,10 @@ def test_a_dataset_of_hugging_face_has_images_and_classes(images):
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "label-studio", "hf"])
 def test_embeddings_can_be_exported_in_every_form_but_coco(tmp_path, form):
     project, _ = small_project(tmp_path, labels=None)
-    desk = Desk(project)
-    desk.label("ann", [(3, 0), (4, 2)])
-    desk.wait()
-    desk.close()
+    service = Service(project)
+    service.label("ann", [(3, 0), (4, 2)])
+    service.wait()
+    service.close()
     run("export", project.folder, "--format", form, "--output", tmp_path / "out")
     assert (tmp_path / "out").exists()
     refused = run("export", project.folder, "--format", "coco", "--output", "x", fails=True)
@@ -296,10 +296,10 @@ def test_settings_are_written_and_read_as_they_are(tmp_path):
 def test_a_label_of_an_example_that_is_gone_does_no_harm(images):
     (images / "photos" / "00.png").unlink()
     project = open_project(images / "project")
-    desk = Desk(project)
-    assert len(desk.learner.labels) == 7
-    assert desk.undo("import") is not None
-    desk.close()
+    service = Service(project)
+    assert len(service.learner.labels) == 7
+    assert service.undo("import") is not None
+    service.close()
     labelled = labelled_project(images / "project")
     assert len(labelled.entries) == 6
 
@@ -312,11 +312,11 @@ def test_embeddings_that_are_not_finite_are_left_out(tmp_path):
         tmp_path / "project", tmp_path / "pool.npy", kind="embeddings", classes=["a"], other="b"
     )
     assert list(project.bad) == [7]
-    desk = Desk(project)
-    assert {desk.next(f"w{i}") for i in range(59)} == set(range(60)) - {7}
+    service = Service(project)
+    assert {service.next(f"w{i}") for i in range(59)} == set(range(60)) - {7}
     with pytest.raises(GalaxyError, match="The embedding of '7' is not finite"):
-        desk.label("x", [(7, 0)])
-    desk.close()
+        service.label("x", [(7, 0)])
+    service.close()
 
 
 def test_texts_make_a_project(tmp_path):

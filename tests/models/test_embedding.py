@@ -14,23 +14,7 @@ from galaxy_al.data import load_pool
 from galaxy_al.models import embedding as module
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.networks.embedders import EfficientNetLite
-
-
-class MeanColor:
-    """A tiny embedder whose vectors can be computed by hand; counts what it is asked."""
-
-    kind, width, batch_size, side = "images", 3, 64, None
-
-    def __init__(self, version="1"):
-        self.name, self.version, self.preprocessing = "mean color", version, {}
-        self.n_prepared = 0
-
-    def prepare(self, item):
-        self.n_prepared += 1
-        return item.reshape(-1, 3).mean(axis=0)
-
-    def embed(self, batch):
-        return np.array(batch, dtype=np.float32)
+from support.mean_color import MeanColor
 
 
 def write_colors(folder, n=10):
@@ -90,7 +74,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from test_embed import MeanColor
+from support.mean_color import MeanColor
 from galaxy_al.data import load_pool
 from galaxy_al.models.embedding import embed
 

@@ -62,9 +62,11 @@ def by_definition(embeddings, labels, n_classes):
     )
     with_truth = posterior.copy()
     with_truth[known] = np.eye(n_classes)[targets]
-    shares = with_truth.mean(axis=0)
-    balanced = np.divide(posterior, shares, out=np.zeros_like(posterior), where=shares > 0)
-    return balanced / balanced.sum(axis=1, keepdims=True), shares
+    class_priors = with_truth.mean(axis=0)
+    balanced = np.divide(
+        posterior, class_priors, out=np.zeros_like(posterior), where=class_priors > 0
+    )
+    return balanced / balanced.sum(axis=1, keepdims=True), class_priors
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -75,10 +77,10 @@ def test_it_is_what_the_definition_says(n_classes, n_labels, monkeypatch):
     chosen = np.random.default_rng(1).permutation(len(truth))[:n_labels]
     labels = {int(i): int(truth[i]) for i in chosen}
     model = KernelTrainer(n_classes=n_classes).fit(embeddings, labels)
-    expected, shares = by_definition(embeddings, labels, n_classes)
+    expected, class_priors = by_definition(embeddings, labels, n_classes)
     np.testing.assert_allclose(model.proba(embeddings), expected, atol=1e-3)
     seen = np.isin(np.arange(n_classes), list(labels.values()))
-    np.testing.assert_allclose(model.shares, np.where(seen, shares, 0), atol=1e-3)
+    np.testing.assert_allclose(model.class_priors, np.where(seen, class_priors, 0), atol=1e-3)
 
 
 def test_a_class_without_labels_gets_nothing_and_one_alone_tells_nothing():
@@ -110,7 +112,7 @@ def test_choosing_what_to_label_by_the_looks_does_not_mislead_it():
     model = KernelTrainer(n_classes=2).fit(x[:, None], labels)
     share = np.mean(truth == 0)
     assert np.mean([y == 0 for y in labels.values()]) > 3 * share
-    assert model.shares[0] == pytest.approx(share, rel=0.25)
+    assert model.class_priors[0] == pytest.approx(share, rel=0.25)
 
 
 @settings(max_examples=25)

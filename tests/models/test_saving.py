@@ -12,7 +12,6 @@ import pytest
 import torch
 from click.testing import CliRunner
 from PIL import Image
-from test_train import QUICK, every_network, items_for, some_labels, trained
 
 from galaxy_al import GalaxyError
 from galaxy_al.cli.main import cli
@@ -24,6 +23,7 @@ from galaxy_al.models.networks.embedders import EfficientNetLite, load_embedder
 from galaxy_al.models.networks.onnx import save_onnx
 from galaxy_al.models.networks.training import Trainer
 from galaxy_al.models.saving import load_model, save_model
+from support.quick_networks import QUICK, every_network, items_for, some_labels, trained
 
 CLASSES = ("Kratzer", "凹み", "fine")
 
@@ -283,7 +283,7 @@ def test_a_loaded_kernel_head_scores_as_the_head_does(labels, dtype, tmp_path):
     assert (loaded.classes, loaded.kind, loaded.width) == (CLASSES, "embeddings", 5)
     # Not to the last digit: the arrays lie in another order in memory.
     np.testing.assert_allclose(loaded.model.proba(new), model.proba(new), atol=1e-5)
-    np.testing.assert_array_equal(loaded.model.shares, model.shares)
+    np.testing.assert_array_equal(loaded.model.class_priors, model.class_priors)
 
 
 def test_a_kernel_head_that_was_tampered_with_is_refused(tmp_path):
@@ -298,6 +298,8 @@ def test_a_kernel_head_that_was_tampered_with_is_refused(tmp_path):
 
 def test_only_networks_become_onnx(tmp_path):
     model = KernelTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
-    with pytest.raises(ValueError, match="This is no network that Trainer made, but a KernelModel"):
+    with pytest.raises(
+        ValueError, match="Expected a network trained by Trainer, got an object of type KernelModel"
+    ):
         save_onnx(model, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

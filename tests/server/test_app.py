@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 from galaxy_al import GalaxyError
 from galaxy_al.client import Client
 from galaxy_al.labelling.project import create_project
-from galaxy_al.labelling.service import Desk
+from galaxy_al.labelling.service import Service
 from galaxy_al.server import events as live
 from galaxy_al.server.app import make_app
 from galaxy_al.server.auth import LOCAL, MOST_BYTES, Access
@@ -55,7 +55,7 @@ def test_a_robot_labels_until_it_has_found_the_rare(tmp_path):
         example = client.next()
         for _ in range(60):
             example = client.label(example["id"], truth[example["id"]])
-        running.desk.wait()
+        running.service.wait()
         status = client.status()
         assert status["n_labels"] == 60
         assert status["round"] >= 2
@@ -82,16 +82,16 @@ def test_the_example_of_the_labelling_page_runs(tmp_path):
     with served(project) as running:
         code = block.replace("http://localhost:8000", running.address)
         exec(code, {"answer": lambda example: truth[example["id"]]})
-        running.desk.wait()
-        assert len(running.desk.learner.labels) == 60
+        running.service.wait()
+        assert len(running.service.learner.labels) == 60
 
 
 def test_many_labels_at_once_are_found_and_not_asked(server, ann):
     found = ann("GET", "/api/likeliest?label=dent&count=5").json()["examples"]
     labels = {example["id"]: "dent" for example in found}
-    assert ann("POST", "/api/label", json={"labels": labels, "how": "found"}).ok
-    entries = [server.desk.ledger.standing(example) for example in labels]
-    assert {(entry.how, entry.label) for entry in entries} == {("found", "dent")}
+    assert ann("POST", "/api/label", json={"labels": labels, "source": "found"}).ok
+    entries = [server.service.log.current(example) for example in labels]
+    assert {(entry.source, entry.label) for entry in entries} == {("found", "dent")}
     for _ in labels:
         ann("POST", "/api/undo")
 
@@ -118,18 +118,18 @@ def test_what_somebody_has_goes_back_when_their_last_page_is_closed(server, monk
     mine = server.project.index_of[me("POST", "/api/next").json()["example"]["id"]]
     streams[0].close()
     time.sleep(0.5)
-    assert server.desk.leases.holder(mine) == "two pages"
+    assert server.service.leases.holder(mine) == "two pages"
     streams[1].close()
     until = time.monotonic() + 10
-    while server.desk.leases.holder(mine) is not None and time.monotonic() < until:
+    while server.service.leases.holder(mine) is not None and time.monotonic() < until:
         time.sleep(0.05)
-    assert server.desk.leases.holder(mine) is None
+    assert server.service.leases.holder(mine) is None
 
 
 def test_a_proxy_has_a_name_and_cookies_for_tls_only(tmp_path):
     project, _ = small_project(tmp_path)
     app = make_app(
-        Desk(project),
+        Service(project),
         Access(project.folder, "secret", is_secure=True),
         frozenset({*LOCAL, "label.example.org"}),
         "label.example.org",
@@ -174,11 +174,11 @@ def test_the_answer_says_what_comes_after_each_label(server, ann):
         now = ann("POST", "/api/next?ahead=true").json()
         assert now["ahead"].keys() == {"scratch", "dent", "fine", ""}
         name = server.truth[now["example"]["id"]]
-        running = server.desk.training.is_running
+        running = server.service.training.is_running
         then = ann("POST", "/api/label", json={"labels": {now["example"]["id"]: name}}).json()
-        if not running and not server.desk.training.is_running:
+        if not running and not server.service.training.is_running:
             assert then["example"]["id"] == now["ahead"][name]["id"]
-        server.desk.wait()
+        server.service.wait()
     ann("POST", "/api/leave")
 
 
@@ -500,21 +500,21 @@ def test_labels_from_many_threads_are_all_kept(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-        running.desk.wait()
+        running.service.wait()
         assert problems == []
         assert len(said) == 200
-        standing = {entry.example: entry for entry in running.desk.ledger.all_standing()}
-    assert {name: (entry.annotator, entry.label) for name, entry in standing.items()} == said
-    again = Desk(project)
+        current = {entry.example: entry for entry in running.service.log.all_current()}
+    assert {name: (entry.annotator, entry.label) for name, entry in current.items()} == said
+    again = Service(project)
     assert len(again.learner.labels) == 200
     again.close()
 
 
 def _schema(folder):
     project, _ = small_project(folder)
-    desk = Desk(project)
+    service = Service(project)
     access = Access(project.folder, None)
-    app = make_app(desk, access)
+    app = make_app(service, access)
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     return schema, {access.cookie: access.sign("fuzz")}
 

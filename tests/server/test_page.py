@@ -105,7 +105,7 @@ def picture(page, name):
 def labels(server):
     return {
         entry.example: entry.label
-        for entry in server.desk.ledger.all_standing()
+        for entry in server.service.log.all_current()
         if entry.kind == "label"
     }
 
@@ -117,10 +117,10 @@ def test_labelling_by_keys_with_training_in_between(server, open_page):
         example = press_truth(page, server)
         said[example] = server.truth[example]
     expect(page.locator("#counts")).to_contain_text("50 of 200")
-    server.desk.wait()
+    server.service.wait()
     assert labels(server) == said
-    assert server.desk.round >= 2
-    expect(page.locator("#model-state")).to_contain_text(f"Round {server.desk.round}")
+    assert server.service.round >= 2
+    expect(page.locator("#model-state")).to_contain_text(f"Round {server.service.round}")
     expect(page.locator("#asking")).to_have_text("Asked by fair-cuts.")
     expect(page.locator("#lines svg")).to_have_count(2)
     expect(page.locator("#quality-chart .band")).to_have_count(1)
@@ -143,7 +143,7 @@ def test_undo_skip_and_cannot_tell(server, open_page):
     page.get_by_role("button", name=CANNOT_TELL).click()
     expect(page.locator("#caption")).not_to_have_text(never)
     expect(page.locator("#counts")).to_contain_text(f"1 {CANNOT_TELL.lower()}")
-    kinds = {entry.example: entry.kind for entry in server.desk.ledger.all_standing()}
+    kinds = {entry.example: entry.kind for entry in server.service.log.all_current()}
     assert kinds == {skipped: "skip", never: "cannot tell"}
 
 
@@ -172,12 +172,14 @@ def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, o
     page = open_page(server, "Ann")
     press_truth(page, server)
     waiting, _ = answered_on_a_held_line(page)
-    foretold = shown(page)
-    server.browser("Bob")("POST", "/api/label", json={"labels": {foretold: "dent"}, "how": "found"})
+    announced = shown(page)
+    server.browser("Bob")(
+        "POST", "/api/label", json={"labels": {announced: "dent"}, "source": "found"}
+    )
     page.keyboard.press("3")  # to what Bob has labelled meanwhile, as nobody here knows yet
     waiting[0].continue_()
     expect(page.locator("#note")).to_contain_text("went to somebody else")
-    expect(page.locator("#caption")).not_to_have_text(foretold)
+    expect(page.locator("#caption")).not_to_have_text(announced)
     third = shown(page)
     page.keyboard.press("1")  # too soon to be an answer to this one
     page.wait_for_timeout(700)
@@ -187,7 +189,7 @@ def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, o
     waiting[1].continue_()
     expect(page.locator("#caption")).not_to_have_text(third)
     expect(page.locator("#counts")).to_contain_text("4 of 200")
-    assert labels(server)[foretold] == "dent"
+    assert labels(server)[announced] == "dent"
     assert labels(server)[third] == "scratch"
 
 
@@ -232,7 +234,7 @@ def test_what_is_free_again_is_asked_again(tmp_path, open_page):
         page = open_page(running, "Ann")
         others = dict.fromkeys(set(project.pool.ids) - {shown(page)}, "fine")
         bob = running.browser("Bob")
-        bob("POST", "/api/label", json={"labels": others, "how": "found"})
+        bob("POST", "/api/label", json={"labels": others, "source": "found"})
         page.keyboard.press("3")
         expect(page.locator("#stage")).to_contain_text("Nothing is left to ask.")
         bob("POST", "/api/undo")
@@ -259,7 +261,7 @@ def test_the_grid_labels_many_at_once(server, open_page):
     for _ in range(25):
         press_truth(page, server)
     expect(page.locator("#counts")).to_contain_text("25 of 200")
-    server.desk.wait()
+    server.service.wait()
     page.keyboard.press("g")
     tiles = page.locator("#grid .tile")
     expect(tiles).to_have_count(24)
@@ -275,7 +277,7 @@ def test_the_grid_labels_many_at_once(server, open_page):
     page.keyboard.press("2")
     expect(tiles).to_have_count(21)
     expect(page.locator("#counts")).to_contain_text("28 of 200")
-    last = max(server.desk.ledger.all_standing(), key=lambda entry: entry.number).example
+    last = max(server.service.log.all_current(), key=lambda entry: entry.number).example
     page.keyboard.press("u")
     expect(page.locator("#caption")).to_have_text(last)
     expect(page.locator("#counts")).to_contain_text("27 of 200")
@@ -297,12 +299,12 @@ def test_two_browsers_are_two_annotators(server, open_page):
     for page in (ann, bob):
         expect(page.locator("#people")).to_contain_text("Ann15")
         expect(page.locator("#people")).to_contain_text("Bob15")
-    who = {entry.annotator for entry in server.desk.ledger.all_standing()}
+    who = {entry.annotator for entry in server.service.log.all_current()}
     assert who == {"Ann", "Bob"}
     held = shown(ann)
     ann.close()
     expect(bob.locator("#people")).to_contain_text("Ann (away)")
-    assert server.desk.leases.holder(server.project.index_of[held]) is None
+    assert server.service.leases.holder(server.project.index_of[held]) is None
 
 
 def test_a_token_is_asked_for_at_once(tmp_path, open_page):
@@ -356,7 +358,7 @@ def test_every_view_is_accessible(server, open_page, scheme, width):
     expect(page.locator("#caption")).not_to_be_empty()
     for _ in range(25):
         press_truth(page, server)
-    server.desk.wait()
+    server.service.wait()
     for key, view in (("l", "label"), ("g", "grid"), ("f", "find")):
         page.keyboard.press(key)
         page.wait_for_timeout(800)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_strategies import every_strategy, last_layer, some_pool
 
 from galaxy_al import Snapshot
 from galaxy_al.strategies import Galaxy, make_strategy
 from galaxy_al.strategies.copying import fork
+from support.every_strategy import every_strategy, last_layer, some_pool
 
 ACTIONS = st.lists(
     st.tuples(

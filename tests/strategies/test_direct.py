@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_galaxy import pools
 
 from galaxy_al import UNLABELED, Galaxy, Snapshot
 from galaxy_al.strategies.direct import Direct
 from support.naive_direct import NaiveDirect, best_thresholds, outward, shrunk, signs
 from support.naive_galaxy import ranking
 from support.noisy_pools import rare_found, scored_pool
+from support.random_pools import pools
 
 
 def groups(session, budget):

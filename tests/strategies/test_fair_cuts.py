@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_galaxy import pools
 
 from galaxy_al import UNLABELED, Learner, Snapshot, simulate
 from galaxy_al.strategies import FairCuts, Galaxy
 from support.naive_galaxy import ranking
 from support.noisy_pools import rare_found
+from support.random_pools import pools
 
 ONLY_CUTS = FairCuts(discover=0, sample=0)
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from test_neighbor_graph import graphs, hops_to_labels, middles, shortest_paths
 
 from galaxy_al import UNLABELED, Snapshot
 from galaxy_al.graphs.neighbor_graph import knn_graph
 from galaxy_al.strategies.s2 import S2
+from support.naive_neighbors import graphs, hops_to_labels, middles, shortest_paths
 
 
 def scores(size):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import requests
 
-from galaxy_al.labelling.service import Desk
+from galaxy_al.labelling.service import Service
 from galaxy_al.server.app import make_app
 from galaxy_al.server.auth import LOCAL, Access
 from galaxy_al.server.run import listen, make_server
@@ -14,10 +14,10 @@ from galaxy_al.server.run import listen, make_server
 class Served:
     """A server that runs, and requests to it as one browser makes them."""
 
-    def __init__(self, desk, port):
-        self.desk, self.port = desk, port
+    def __init__(self, service, port):
+        self.service, self.port = service, port
         self.address = f"http://localhost:{port}"
-        self.project = desk.project
+        self.project = service.project
 
     def browser(self, name=None, token=""):
         """Somebody with cookies of their own, signed in if there is a name."""
@@ -48,8 +48,8 @@ def running_app(app, port=0):
 @contextmanager
 def served(project, token=None, port=0):
     """Serve a project until the end of the block."""
-    desk = Desk(project)
-    app = make_app(desk, Access(project.folder, token), frozenset(LOCAL))
+    service = Service(project)
+    app = make_app(service, Access(project.folder, token), frozenset(LOCAL))
     with running_app(app, port) as port:
-        yield Served(desk, port)
-    desk.close()
+        yield Served(service, port)
+    service.close()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.archives import ARCHIVES, fetch
 from galaxy_al.data.pool import Pool
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.system.files import digest
 from galaxy_al.system.folders import home_folder
 
@@ -75,7 +75,7 @@ SETTINGS = {
 def load_setting(name: str) -> Pool:
     """One of the paper's settings: its images and classes, downloaded if need be."""
     if name not in SETTINGS:
-        raise ValueError(f"Unknown setting {name!r}. Choose from: {', '.join(SETTINGS)}.")
+        raise InvalidArgument(f"Unknown setting {name!r}. Choose from: {', '.join(SETTINGS)}.")
     setting = SETTINGS[name]
     archive = ARCHIVES[setting.archive]
     images, original = archive.read(fetch(archive))

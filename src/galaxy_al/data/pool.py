@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import GalaxyError, UnreadableImage
+from galaxy_al.errors import InvalidArgument, GalaxyError, UnreadableImage
 from galaxy_al.snapshot import UNLABELED, row_blocks
 from galaxy_al.system.files import digest, file_state
 from galaxy_al.system.threads import n_threads
@@ -110,7 +110,7 @@ class Pool:
         if not len(self.labels):
             object.__setattr__(self, "labels", np.full(len(self.ids), UNLABELED))
         if not len(self.ids) == len(self.items) == len(self.labels):
-            raise ValueError(
+            raise InvalidArgument(
                 f"A pool must have as many ids, items and labels, got {len(self.ids)}, "
                 f"{len(self.items)} and {len(self.labels)}."
             )
@@ -119,7 +119,7 @@ class Pool:
         wrong = (self.labels < UNLABELED) | (self.labels >= max(len(self.classes), 1))
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise ValueError(
+            raise InvalidArgument(
                 f"The label of example {row} is {self.labels[row]}: there are "
                 f"{len(self.classes)} classes, and {UNLABELED} is unknown."
             )
@@ -166,10 +166,10 @@ def without_unreadable(pool: Pool) -> tuple[Pool, dict[int, str]]:
 def check_classes(classes: Sequence[str]) -> None:
     """Refuse names of classes that cannot be told apart."""
     if isinstance(classes, str):
-        raise ValueError(f"classes must be a list of names, got the text {classes!r}.")
+        raise InvalidArgument(f"classes must be a list of names, got the text {classes!r}.")
     twice = [name for name in set(classes) if list(classes).count(name) > 1]
     if twice:
-        raise ValueError(f"Two classes are called {twice[0]!r}.")
+        raise InvalidArgument(f"Two classes are called {twice[0]!r}.")
 
 
 def unreadable(pool: Pool) -> dict[int, str]:

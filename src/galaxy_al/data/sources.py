@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import ImageFiles, Items, Kind, Pool, check_classes, label_codes
 from galaxy_al.data.tables import TABLE_SUFFIXES, Table, read_table
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.system.files import digest, file_state, reading
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
@@ -81,7 +81,7 @@ def load_pool(
 
 def _check_kind(path: Path, kind: Kind | None) -> None:
     if kind is not None and kind not in _USUAL_COLUMNS:
-        raise ValueError(f"Unknown kind {kind!r}. Choose from: {', '.join(_USUAL_COLUMNS)}.")
+        raise InvalidArgument(f"Unknown kind {kind!r}. Choose from: {', '.join(_USUAL_COLUMNS)}.")
     only = "images" if path.is_dir() else "embeddings"
     is_table = path.is_file() and path.suffix.lower() not in ARRAY_SUFFIXES
     if kind is not None and kind != only and not is_table:

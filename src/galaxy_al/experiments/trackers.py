@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.experiments.datasets import setting_title
 from galaxy_al.experiments.suite import MEASURES, Cell
 
@@ -30,7 +30,7 @@ def make_logger(spec: str) -> Logger:
     }
     if name not in loggers or not place:
         known = ", ".join(f"{known}:WHERE" for known in loggers)
-        raise ValueError(f"Unknown logger {spec!r}. Choose from: {known}.")
+        raise InvalidArgument(f"Unknown logger {spec!r}. Choose from: {known}.")
     try:
         return loggers[name](place)
     except ImportError as error:

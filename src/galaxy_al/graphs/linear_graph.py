@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.ranking import Ranking
 
 # Entries of the heaps. One that was replaced or is gone stays until it comes up: an entry counts
@@ -145,7 +146,7 @@ class LinearGraph:
             _, _, far, near, outermost = side
             return self._ranking.node(rank(outermost) + rank(near) - rank(far))
         if gap is None:
-            raise ValueError(f"There is no path at order {order}.")
+            raise InvalidArgument(f"There is no path at order {order}.")
         length, _, left, _, _ = gap
         return self._ranking.node(rank(left) + self._middle(length, order))
 

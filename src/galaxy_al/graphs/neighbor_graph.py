@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import UNLABELED, checked_table
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def knn_graph(embeddings: ArrayLike, k: int = 10) -> csr_array:
 
     table = checked_table(embeddings)
     if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}.")
+        raise InvalidArgument(f"k must be at least 1, got {k}.")
     if table.dtype not in (np.float32, np.float64):
         table = table.astype(np.float32 if table.dtype == np.float16 else np.float64)
     k = min(k, len(table) - 1)
@@ -49,7 +50,7 @@ def checked_graph(graph: Any) -> csr_array:
 
     matrix = graph if issparse(graph) else np.asarray(graph)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"graph must be a square matrix, got shape {matrix.shape}.")
+        raise InvalidArgument(f"graph must be a square matrix, got shape {matrix.shape}.")
     entries = coo_array(matrix)
     edges = (entries.data != 0) & (entries.row != entries.col)
     ends = entries.row[edges], entries.col[edges]
@@ -83,7 +84,7 @@ def nearest_label(
     """
     array, matrix = np.asarray(labels), checked_graph(graph)
     if array.shape != matrix.shape[:1] or array.dtype.kind not in "iu" or array.min() < UNLABELED:
-        raise ValueError(
+        raise InvalidArgument(
             f"labels must be {matrix.shape[0]} classes, or {UNLABELED} for unknown, "
             f"got {array.dtype} of shape {array.shape}."
         )

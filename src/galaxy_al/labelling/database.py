@@ -20,14 +20,14 @@ create table if not exists entries (
     label text,
     undoes integer references entries (number),
     round integer not null,
-    drawn integer not null,
-    how text not null,
-    at text not null,
+    is_random integer not null,
+    source text not null,
+    created_at text not null,
     number integer primary key autoincrement
 ) strict;
 create table if not exists rounds (
     number integer primary key, n_labels integer not null, rare_found integer not null,
-    accuracy real, low real, high real, seconds real not null, at text not null
+    accuracy real, low real, high real, seconds real not null, created_at text not null
 ) strict;
 """
 _STAYS = """
@@ -47,10 +47,10 @@ class RoundRecord:
     low: float | None
     high: float | None
     seconds: float
-    at: str = ""
+    created_at: str = ""
 
 
-class Store:
+class Database:
     """The log on disk. What `add` has returned for survives a crash of process and machine."""
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +76,7 @@ class Store:
         columns, marks = ", ".join(names), ", ".join("?" * len(names))
         with self._naming(), self._transaction():
             for entry in entries:
-                timed = entry if entry.at else replace(entry, at=now)
+                timed = entry if entry.created_at else replace(entry, created_at=now)
                 done = self._db.execute(
                     f"insert into entries ({columns}) values ({marks})", astuple(timed)[:-1]
                 )
@@ -89,11 +89,11 @@ class Store:
         with self._naming():
             for row in self._db.execute(f"select {names} from entries order by number"):
                 entry = Entry(*row)
-                yield replace(entry, drawn=bool(entry.drawn))
+                yield replace(entry, is_random=bool(entry.is_random))
 
     def add_round(self, record: RoundRecord) -> None:
         """Write a round."""
-        row = astuple(replace(record, at=record.at or _now()))
+        row = astuple(replace(record, created_at=record.created_at or _now()))
         with self._naming():
             self._db.execute(f"insert into rounds values ({', '.join('?' * len(row))})", row)
 

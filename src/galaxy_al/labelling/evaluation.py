@@ -85,7 +85,7 @@ def _predicted(
 ) -> NDArray[np.intp]:
     """The class of each labelled example by a model trained without it.
 
-    It decides with the class shares of the pool, which the whole model knows.
+    It decides with the class priors of the pool, which the whole model knows.
     """
     rng = np.random.default_rng(0)
     folds = np.empty(len(rows), dtype=np.int64)
@@ -98,6 +98,6 @@ def _predicted(
         inside = folds == fold
         kept = {i: int(targets[i]) for i in np.flatnonzero(~inside).tolist()}
         seen = np.isin(np.arange(n_classes), list(kept.values()))
-        part = trainer.fit(rows, kept).with_shares(np.where(seen, model.shares, 0))
+        part = trainer.fit(rows, kept).with_class_priors(np.where(seen, model.class_priors, 0))
         predicted[inside] = part.proba(rows)[inside].argmax(axis=1)
     return predicted

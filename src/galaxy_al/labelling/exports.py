@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import ImageFiles
 from galaxy_al.data.tables import load_pyarrow, plain, write_table
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.labelling.model import Labelled
 from galaxy_al.labelling.project import Project
 from galaxy_al.system.files import reading, writing
@@ -29,7 +29,7 @@ def export(labelled: Labelled, path: Path, form: str) -> None:
         "hf": write_dataset,
     }
     if form not in forms:
-        raise ValueError(f"Unknown format {form!r}. Choose from: {', '.join(forms)}.")
+        raise InvalidArgument(f"Unknown format {form!r}. Choose from: {', '.join(forms)}.")
     forms[form](labelled, path)
 
 
@@ -40,10 +40,10 @@ def table(labelled: Labelled) -> dict[str, Sequence[Any] | NDArray[Any]]:
         "id": [entry.example for entry in entries],
         "label": [entry.label for entry in entries],
         "annotator": [entry.annotator for entry in entries],
-        "at": [entry.at for entry in entries],
+        "created_at": [entry.created_at for entry in entries],
         "round": [entry.round for entry in entries],
-        "how": [entry.how for entry in entries],
-        "drawn": [entry.drawn for entry in entries],
+        "source": [entry.source for entry in entries],
+        "is_random": [entry.is_random for entry in entries],
     }
     if labelled.proba is not None:
         for code, name in enumerate(labelled.project.classes):
@@ -95,7 +95,7 @@ def label_studio(labelled: Labelled) -> list[dict[str, Any]]:
     rows = zip(labelled.entries, labelled.indices, _abouts(labelled))
     for row, (entry, index, about) in enumerate(rows):
         shown = project.pool.items[index] if key == "text" else entry.example
-        annotation = {"result": choice(entry.label), "created_at": entry.at}
+        annotation = {"result": choice(entry.label), "created_at": entry.created_at}
         task = {
             "data": {key: shown, "id": entry.example, **about},
             "annotations": [annotation],
@@ -116,7 +116,7 @@ def write_dataset(labelled: Labelled, folder: Path) -> None:
     features: dict[str, Any] = {
         "label": {"names": names, "_type": "ClassLabel"},
         "round": {"dtype": "int64", "_type": "Value"},
-        "drawn": {"dtype": "bool", "_type": "Value"},
+        "is_random": {"dtype": "bool", "_type": "Value"},
     }
     columns["label"] = [names.index(entry.label or "") for entry in labelled.entries]
     if project.pool.kind == "images":
@@ -153,7 +153,7 @@ def _card(project: Project, size: int) -> str:
         f"---\npretty_name: {json.dumps(name)}\ntags: [galaxy-al]\n---\n\n# {name}\n\n"
         f"{size:,} labels of {len(project.pool):,} {project.pool.kind}, made with galaxy-al. "
         f"Classes: {classes}.\n\nThey were chosen to find rare examples and are not a random "
-        "sample; those with `drawn` were asked by chance.\n"
+        "sample; those with `is_random` were asked by chance.\n"
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from galaxy_al.errors import InvalidArgument
+
 
 @dataclass
 class Lease:
@@ -12,13 +14,13 @@ class Lease:
 
     Parameters
     ----------
-    foretold
+    announced
         What the annotator was told to get next, by the answer; None is a skip.
     """
 
     annotator: str
     until: float
-    foretold: Mapping[int | None, int | None] = field(default_factory=dict)
+    announced: Mapping[int | None, int | None] = field(default_factory=dict)
 
 
 class Leases:
@@ -43,7 +45,7 @@ class Leases:
     def give(self, index: int, annotator: str) -> None:
         """Lease an example that nobody has."""
         if index in self._leases:
-            raise ValueError(f"Example {index} is leased to {self._leases[index].annotator!r}.")
+            raise InvalidArgument(f"Example {index} is leased to {self._leases[index].annotator!r}.")
         self._leases[index] = Lease(annotator, self._clock() + self._seconds)
 
     def renew(self, annotator: str) -> None:
@@ -55,14 +57,14 @@ class Leases:
         """Take an example back, if anybody has it."""
         return self._leases.pop(index, None)
 
-    def foretell(self, index: int, after: Mapping[int | None, int | None]) -> None:
+    def announce(self, index: int, after: Mapping[int | None, int | None]) -> None:
         """Remember what was told to come after each answer to an example that is leased."""
-        self._leases[index].foretold = after
+        self._leases[index].announced = after
 
-    def foretold_to(self, index: int) -> str | None:
+    def announced_to(self, index: int) -> str | None:
         """Who may be looking at an example already, since it was told to come next."""
         for lease in self._leases.values():
-            if index in lease.foretold.values():
+            if index in lease.announced.values():
                 return lease.annotator
         return None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["label", "skip", "cannot tell", "undo"]
-How = Literal["asked", "found", "import"]
+Source = Literal["asked", "found", "import"]
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Entry:
         The number of the entry that an undo takes back.
     round
         How many trainings there were before.
-    drawn
+    is_random
         Whether the example was asked by pure chance.
-    how
+    source
         Whether it was asked, found by the annotator, or imported.
-    at
+    created_at
         When, in UTC.
     number
-        Its place in the log, from 1; the store gives it.
+        Its place in the log, from 1; the database gives it.
     """
 
     annotator: str
@@ -43,22 +43,22 @@ class Entry:
     label: str | None = None
     undoes: int | None = None
     round: int = 0
-    drawn: bool = False
-    how: How = "asked"
-    at: str = ""
+    is_random: bool = False
+    source: Source = "asked"
+    created_at: str = ""
     number: int = 0
 
 
-class Ledger:
+class Log:
     """The log in memory.
 
     Examples
     --------
-    >>> ledger = Ledger([Entry("ann", "label", "a.jpg", "dent", number=1)])
-    >>> ledger.standing("a.jpg").label
+    >>> log = Log([Entry("ann", "label", "a.jpg", "dent", number=1)])
+    >>> log.current("a.jpg").label
     'dent'
-    >>> ledger.add(Entry("ann", "undo", "a.jpg", undoes=1, number=2))
-    >>> ledger.standing("a.jpg")
+    >>> log.add(Entry("ann", "undo", "a.jpg", undoes=1, number=2))
+    >>> log.current("a.jpg")
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -79,26 +79,26 @@ class Ledger:
                     del entries[at]
                     break
 
-    def standing(self, example: str) -> Entry | None:
+    def current(self, example: str) -> Entry | None:
         """The last entry about an example that was not taken back."""
         entries = self._of_example.get(example)
         return entries[-1] if entries else None
 
-    def standing_in(self, example: str, round: int) -> Entry | None:
+    def current_in_round(self, example: str, round: int) -> Entry | None:
         """The same, but for a skip of an earlier round, which is over."""
-        entry = self.standing(example)
+        entry = self.current(example)
         is_over = entry is not None and entry.kind == "skip" and entry.round < round
         return None if is_over else entry
 
     def repeats(self, entry: Entry, round: int) -> bool:
         """Whether the same was said before by the same, as when an answer comes twice."""
-        standing = self.standing_in(entry.example, round)
-        if standing is None:
+        current = self.current_in_round(entry.example, round)
+        if current is None:
             return False
-        before, now = ((e.annotator, e.kind, e.label) for e in (standing, entry))
+        before, now = ((e.annotator, e.kind, e.label) for e in (current, entry))
         return before == now
 
-    def all_standing(self) -> list[Entry]:
+    def all_current(self) -> list[Entry]:
         """What stands, in the order in which it was said."""
         found = [entries[-1] for entries in self._of_example.values() if entries]
         return sorted(found, key=lambda entry: entry.number)

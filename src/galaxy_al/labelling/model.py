@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.evaluation import cross_validated
-from galaxy_al.labelling.log import Entry, Ledger
+from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import IMPORTER, Project, open_log, open_project, read_settings
 from galaxy_al.learner import NextRound
 from galaxy_al.models.embedding import Embedder
@@ -62,9 +62,9 @@ class Summary:
 def summary(folder: Path) -> Summary:
     """How far a project is."""
     settings = read_settings(folder)
-    store = open_log(folder)
-    entries, rounds = Ledger(store.entries()).all_standing(), store.rounds()
-    store.close()
+    database = open_log(folder)
+    entries, rounds = Log(database.entries()).all_current(), database.rounds()
+    database.close()
     return Summary(settings.classes, entries, rounds)
 
 
@@ -104,24 +104,24 @@ def labelled_project(folder: Path) -> Labelled:
     """The labels that stand in a project, and what a model says that was trained on them."""
     project = open_project(folder)
     entries = labels_of(project, summary(folder).entries)
-    model, indices = trained(project, entries), [project.index_of[e.example] for e in entries]
-    is_trained = model.shares.any()
+    model, indices = train_model(project, entries), [project.index_of[e.example] for e in entries]
+    is_trained = model.class_priors.any()
     return Labelled(project, entries, model.proba(project.vectors[indices]) if is_trained else None)
 
 
-def codes_of(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
+def class_indices(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
     """The numbers of the classes by the examples' indices."""
     code = {name: at for at, name in enumerate(project.classes)}
     return {project.index_of[entry.example]: code[entry.label or ""] for entry in labels}
 
 
-def trained(project: Project, labels: Iterable[Entry]) -> KernelModel:
+def train_model(project: Project, labels: Iterable[Entry]) -> KernelModel:
     """The model of some labels."""
     trainer = KernelTrainer(n_classes=len(project.classes), seed=project.settings.seed)
-    return trainer.fit(project.vectors, codes_of(project, labels))
+    return trainer.fit(project.vectors, class_indices(project, labels))
 
 
-def judged_round(project: Project, ready: NextRound, drawn: Collection[int]) -> RoundRecord:
+def evaluate_round(project: Project, ready: NextRound, drawn: Collection[int]) -> RoundRecord:
     """What is worth knowing of a round; its number and time are not known here.
 
     Parameters
@@ -149,8 +149,8 @@ def save_trained(folder: Path, output: Path) -> int:
 
     project = open_project(folder)
     entries = labels_of(project, summary(folder).entries)
-    model = trained(project, entries)
-    if not model.shares.any():
+    model = train_model(project, entries)
+    if not model.class_priors.any():
         found = "labels of one class only" if entries else "no labels yet"
         raise GalaxyError(f"{folder} has {found}: there is nothing to tell apart.")
     save_model(model, output, classes=project.classes, embedder=_embedder(project))

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from galaxy_al.data.pool import Kind, Pool, check_classes, not_finite
 from galaxy_al.data.sources import import_labels, load_pool
 from galaxy_al.data.tables import is_unicode
-from galaxy_al.errors import GalaxyError
-from galaxy_al.labelling.database import Store
+from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
 from galaxy_al.snapshot import UNLABELED
 from galaxy_al.strategies import DEFAULT_STRATEGY, make_strategy
@@ -62,11 +62,11 @@ class ProjectSettings:
         check_classes(self.classes)
         for text in (self.path, *self.classes):
             if not is_unicode(text):
-                raise ValueError(f"{text!r} is no valid Unicode.")
+                raise InvalidArgument(f"{text!r} is no valid Unicode.")
         if len(self.classes) < 2 or "" in self.classes:
-            raise ValueError("A project needs the names of two classes, one rare one at least.")
+            raise InvalidArgument("A project needs the names of two classes, one rare one at least.")
         if self.batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {self.batch_size}.")
+            raise InvalidArgument(f"batch_size must be at least 1, got {self.batch_size}.")
         make_strategy(self.strategy)
 
     def write(self, path: Path) -> None:
@@ -194,9 +194,9 @@ def check_output(folder: Path, output: Path) -> None:
         raise GalaxyError(f"{output} belongs to the project and is not written over.")
 
 
-def open_log(folder: Path) -> Store:
+def open_log(folder: Path) -> Database:
     """The log of a project."""
-    return Store(folder / LOG_FILE)
+    return Database(folder / LOG_FILE)
 
 
 def _load(folder: Path, settings: ProjectSettings) -> Pool:
@@ -240,9 +240,9 @@ def _embedded(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
 def _import(project: Project, known: Pool) -> None:
     """Log the labels that the pool has."""
     entries = [
-        Entry(IMPORTER, "label", known.ids[i], known.classes[known.labels[i]], how="import")
+        Entry(IMPORTER, "label", known.ids[i], known.classes[known.labels[i]], source="import")
         for i in np.flatnonzero(known.labels != UNLABELED).tolist()
     ]
-    store = open_log(project.folder)
-    store.add(entries)
-    store.close()
+    database = open_log(project.folder)
+    database.add(entries)
+    database.close()

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken, one_line
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.leases import Leases
-from galaxy_al.labelling.log import Entry, How, Kind, Ledger
-from galaxy_al.labelling.model import codes_of, judged_round, labels_of
+from galaxy_al.labelling.log import Entry, Kind, Log, Source
+from galaxy_al.labelling.model import class_indices, evaluate_round, labels_of
 from galaxy_al.labelling.project import IMPORTER, Project, open_log
 from galaxy_al.learner import Learner, NextRound
 from galaxy_al.strategies import Session
@@ -40,7 +40,7 @@ class Training:
     problem: str = ""
 
 
-class Desk:
+class Service:
     """The one place that changes a project; any number of threads may come to it.
 
     Every label is on disk before it counts. Training runs in a thread of its own, after every
@@ -65,15 +65,15 @@ class Desk:
         self.project = project
         self.lock = threading.RLock()
         self.on_change = on_change
-        self._store = open_log(project.folder)
-        entries = list(self._store.entries())
-        self.ledger = Ledger(entries)
-        self.rounds = self._store.rounds()
+        self._database = open_log(project.folder)
+        entries = list(self._database.entries())
+        self.log = Log(entries)
+        self.rounds = self._database.rounds()
         self.training = Training(seconds=self.rounds[-1].seconds if self.rounds else 0.0)
         self.leases = Leases(lease_seconds, clock)
         self.seen: dict[str, float] = {}
         self.now = clock
-        self._not_now: set[int] = set()  # skipped until the next round
+        self._skipped_this_round: set[int] = set()  # skipped until the next round
         self._promised: dict[str, int | None] = {}
         self._code = {name: code for code, name in enumerate(project.classes)}
         self.learner = self._resumed(entries)
@@ -84,7 +84,7 @@ class Desk:
     def close(self) -> None:
         """Wait for a training that runs, and let go of the project."""
         self.wait()
-        self._store.close()
+        self._database.close()
 
     @property
     def round(self) -> int:
@@ -103,12 +103,12 @@ class Desk:
     def next(self, annotator: str) -> int:
         """An example for an annotator: the one that is theirs already, or another."""
         with self.lock:
-            self._heard_of(annotator)
-            held = self.leases.held_by(annotator) or [self._leased(annotator)]
+            self._heartbeat(annotator)
+            held = self.leases.held_by(annotator) or [self._lease_next(annotator)]
             promised = self._promised.pop(annotator, None)
             if promised in (None, held[0]) or not self._is_free_for(promised, annotator):
                 return held[0]
-            return self._given_instead(held, promised, annotator)
+            return self._reassign(held, promised, annotator)
 
     def look_ahead(self, annotator: str) -> dict[int | None, int | None]:
         """What the annotator gets next, by the answer to what they have; None is a skip.
@@ -123,25 +123,27 @@ class Desk:
                 return {}
             if len(held) == 1 and self.leases.is_alone(annotator):
                 after = self.learner.look_ahead(held[0])
-                self.leases.foretell(held[0], after)
+                self.leases.announce(held[0], after)
                 return after
             try:
-                then = held[1] if len(held) > 1 else self._leased(annotator)
+                then = held[1] if len(held) > 1 else self._lease_next(annotator)
             except PoolExhausted:
                 return {}
             answers = [*range(len(self.project.classes)), None]
             same: dict[int | None, int | None] = dict.fromkeys(answers, then)
-            self.leases.foretell(held[0], same)
+            self.leases.announce(held[0], same)
             return same
 
-    def label(self, annotator: str, labels: Iterable[tuple[int, int]], how: How = "asked") -> None:
+    def label(
+        self, annotator: str, labels: Iterable[tuple[int, int]], source: Source = "asked"
+    ) -> None:
         """Give examples their classes, all at once; they are on disk when this returns."""
         names, ids = self.project.classes, self.project.pool.ids
         with self.lock:
-            self._say(
+            self._record(
                 annotator,
                 [
-                    Entry(annotator, "label", ids[index], names[code], how=how)
+                    Entry(annotator, "label", ids[index], names[code], source=source)
                     for index, code in labels
                 ],
             )
@@ -150,7 +152,7 @@ class Desk:
         """Pass over an example: until the next training, or for good since nobody can tell."""
         kind: Kind = "cannot tell" if for_good else "skip"
         with self.lock:
-            self._say(annotator, [Entry(annotator, kind, self.project.pool.ids[index])])
+            self._record(annotator, [Entry(annotator, kind, self.project.pool.ids[index])])
 
     def undo(self, annotator: str, expected: int | None = None) -> int | None:
         """Take back what the annotator said last, and give them that example again.
@@ -161,11 +163,11 @@ class Desk:
             It must be about this example; it is not, if the same undo was heard before.
         """
         with self.lock:
-            self._heard_of(annotator)
-            last = self.ledger.last_of(annotator)
+            self._heartbeat(annotator)
+            last = self.log.last_of(annotator)
             while last is not None and last.example not in self.project.usable:
                 self._take_back(last)  # the example is gone, what was said before is not
-                last = self.ledger.last_of(annotator)
+                last = self.log.last_of(annotator)
             if last is None:
                 return None
             index = self.project.index_of[last.example]
@@ -183,7 +185,9 @@ class Desk:
         return index
 
     def _take_back(self, entry: Entry) -> None:
-        self._write([replace(entry, kind="undo", label=None, undoes=entry.number, at="", number=0)])
+        self._write(
+            [replace(entry, kind="undo", label=None, undoes=entry.number, created_at="", number=0)]
+        )
 
     def leave(self, annotator: str) -> None:
         """The annotator has closed the page: what they had goes back."""
@@ -192,7 +196,7 @@ class Desk:
             self._give_all_back(annotator)
         self.on_change()
 
-    def heard_of(self, annotator: str, index: int | None = None) -> None:
+    def heartbeat(self, annotator: str, index: int | None = None) -> None:
         """The annotator is still there: their lease begins anew.
 
         Parameters
@@ -202,12 +206,12 @@ class Desk:
         """
         with self.lock:
             is_new = annotator not in self.seen
-            self._heard_of(annotator)
+            self._heartbeat(annotator)
             if index is not None and self.leases.holder(index) != annotator:
                 if not self._is_free_for(index, annotator):
                     name = self.project.pool.ids[index]
                     raise Taken(f"{name!r} is no longer to be answered.")
-                self._given_instead(self.leases.held_by(annotator), index, annotator)
+                self._reassign(self.leases.held_by(annotator), index, annotator)
         if is_new:
             self.on_change()
 
@@ -218,7 +222,7 @@ class Desk:
                 return
             self.training = replace(self.training, is_running=True)
             labels, skipped = self.learner.labels, self.learner.skipped
-            again = frozenset(self._not_now)
+            again = frozenset(self._skipped_this_round)
             n_answered = self._n_answered - len(again)
             rng = np.random.default_rng([abs(self.project.settings.seed), self.round, len(labels)])
             self._thread = threading.Thread(
@@ -243,25 +247,25 @@ class Desk:
             seed=settings.seed,
             explore=EXPLORE,
         )
-        standing, index_of = self.ledger.all_standing(), self.project.index_of
-        labels = codes_of(self.project, labels_of(self.project, standing))
-        never = {index_of.get(said.example, -1) for said in standing if said.kind == "cannot tell"}
+        current, index_of = self.log.all_current(), self.project.index_of
+        labels = class_indices(self.project, labels_of(self.project, current))
+        never = {index_of.get(said.example, -1) for said in current if said.kind == "cannot tell"}
         skipped = (never - {-1}) | self.project.bad.keys()
-        drawn = {index_of.get(entry.example, -1) for entry in entries if entry.drawn}
+        drawn = {index_of.get(entry.example, -1) for entry in entries if entry.is_random}
         state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
         learner.resume(labels, dict(state), skipped, drawn - {-1})
         return learner
 
-    def _leased(self, annotator: str) -> int:
+    def _lease_next(self, annotator: str) -> int:
         """What is asked next; what somebody else was told to get is set aside for them."""
         while True:
             index = self.learner.ask()
-            taker = self.leases.foretold_to(index) or annotator
+            taker = self.leases.announced_to(index) or annotator
             self.leases.give(index, taker)
             if taker == annotator:
                 return index
 
-    def _given_instead(self, held: list[int], promised: int, annotator: str) -> int:
+    def _reassign(self, held: list[int], promised: int, annotator: str) -> int:
         """Give an annotator what they look at already, instead of the rest."""
         for index in held:
             if index != promised:
@@ -275,7 +279,7 @@ class Desk:
         is_done = index in self.learner.labels or index in self.learner.skipped
         return not is_done and self.leases.holder(index) in (None, annotator)
 
-    def _heard_of(self, annotator: str) -> None:
+    def _heartbeat(self, annotator: str) -> None:
         self.seen[annotator] = self.now()
         self.leases.renew(annotator)
         for index in self.leases.run_out():
@@ -300,51 +304,53 @@ class Desk:
         if index in self.project.bad:
             raise GalaxyError(self.project.bad[index])
         self._check_not_taken(index, entry.annotator)
-        standing = self.ledger.standing(entry.example)
-        if entry.how != "asked" or standing is None or standing.kind == "skip":
+        current = self.log.current(entry.example)
+        if entry.source != "asked" or current is None or current.kind == "skip":
             return
-        if standing.annotator not in (entry.annotator, IMPORTER):
+        if current.annotator not in (entry.annotator, IMPORTER):
             raise Taken(f"Somebody else has answered {entry.example!r} meanwhile.")
 
-    def _say(self, annotator: str, entries: list[Entry]) -> None:
+    def _record(self, annotator: str, entries: list[Entry]) -> None:
         """Write down what was said about some examples, and act on it."""
         indices = [self.project.index_of[entry.example] for entry in entries]
-        self._heard_of(annotator)
+        self._heartbeat(annotator)
         for entry, index in zip(entries, indices):
             self._check(entry, index)
         drawn = self.learner.drawn
         self._write(
             [
-                replace(entry, round=self.round, drawn=entry.how == "asked" and index in drawn)
+                replace(
+                    entry, round=self.round, is_random=entry.source == "asked" and index in drawn
+                )
                 for entry, index in zip(entries, indices)
-                if not self.ledger.repeats(entry, self.round)
+                if not self.log.repeats(entry, self.round)
             ]
         )
         for entry, index in zip(entries, indices):
             lease = self.leases.end(index)
             self._apply(index)
-            if lease is not None and lease.foretold:
+            if lease is not None and lease.announced:
                 answer = None if entry.label is None else self._code[entry.label]
-                self._promised[annotator] = lease.foretold.get(answer)
+                self._promised[annotator] = lease.announced.get(answer)
         if self._wants_training():
             self.train()
         else:
             self.on_change()
 
     def _write(self, entries: list[Entry]) -> None:
-        for entry in self._store.add(entries):
-            self.ledger.add(entry)
+        for entry in self._database.add(entries):
+            self.log.add(entry)
 
     def _apply(self, index: int) -> None:
         """Let the learner know what stands about an example."""
-        standing = self.ledger.standing_in(self.project.pool.ids[index], self.round)
-        self._not_now.discard(index)
-        if standing is not None and standing.label in self._code:
-            self.learner.tell(index, self._code[standing.label])
-        elif standing is not None and standing.kind != "label":
+        current = self.log.current_in_round(self.project.pool.ids[index], self.round)
+        self._skipped_this_round.discard(index)
+        if current is not None and current.label in self._code:
+            self.learner.tell(index, self._code[current.label])
+        elif current is not None and current.kind != "label":
             self.learner.skip(index)
-            if standing.kind == "skip":
-                self._not_now.add(index)
+            if current.kind == "skip":
+                self._skipped_this_round.add(index)
         elif index in self.learner.labels:
             self.learner.withdraw(index)
         elif index in self.learner.skipped:
@@ -371,9 +377,9 @@ class Desk:
                 ready = self.learner.prepare_round(labels, skipped, again, rng)
                 if ready.strategy is self.learner.explore:
                     _warm_up(ready.session)
-                record = judged_round(self.project, ready, self.learner.drawn)
+                record = evaluate_round(self.project, ready, self.learner.drawn)
             seconds = time.perf_counter() - begin
-            self._go_on(ready, replace(record, number=self.round + 1, seconds=seconds), again)
+            self._start_round(ready, replace(record, number=self.round + 1, seconds=seconds), again)
         except Exception as error:  # a round that fails must not end the labelling
             problem = one_line(error)
         with self.lock:
@@ -381,11 +387,11 @@ class Desk:
             self.training = Training(seconds=time.perf_counter() - begin, problem=problem)
         self.on_change()
 
-    def _go_on(self, ready: NextRound, record: RoundRecord, again: frozenset[int]) -> None:
+    def _start_round(self, ready: NextRound, record: RoundRecord, again: frozenset[int]) -> None:
         with self.lock:
-            self._store.add_round(record)
+            self._database.add_round(record)
             self.rounds.append(record)
-            self.learner.go_on(ready)
+            self.learner.start_round(ready)
             for index in again:  # what was said of them since the training began
                 self._apply(index)
 

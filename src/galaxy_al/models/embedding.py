@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import GalaxyError, one_line
+from galaxy_al.errors import InvalidArgument, GalaxyError, one_line
 from galaxy_al.models.images import read_image
 from galaxy_al.system.files import locked
 from galaxy_al.system.folders import home_folder
@@ -97,9 +97,9 @@ def embed(
     """
     size = embedder.batch_size if batch_size is None else batch_size
     if size < 1:
-        raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+        raise InvalidArgument(f"batch_size must be at least 1, got {batch_size}.")
     if pool.kind != embedder.kind:
-        raise ValueError(f"{embedder.name} embeds {embedder.kind}, got a pool of {pool.kind}.")
+        raise InvalidArgument(f"{embedder.name} embeds {embedder.kind}, got a pool of {pool.kind}.")
     place = home_folder() / "embeddings" if cache is None else Path(cache)
     folder = place / _key(pool.content, len(pool), embedder.version)
     try:
@@ -136,7 +136,7 @@ def _embedded(
 
 def _key(content: str, size: int, version: str) -> str:
     if not content:
-        raise ValueError("The pool has no content to keep its vectors by.")
+        raise InvalidArgument("The pool has no content to keep its vectors by.")
     return hashlib.blake2b(f"{content} {size} {version}".encode(), digest_size=12).hexdigest()
 
 

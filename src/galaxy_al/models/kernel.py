@@ -1,4 +1,4 @@
-"""The head that needs no choices: kernel logistic regression with the pool's class shares."""
+"""The head that needs no choices: kernel logistic regression with the pool's class priors."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ class KernelTrainer:
             landmarks=pool[known[chosen]],
             axes=axes,
             head=(weights, bias),
-            shares=np.zeros(self._n_classes),
+            class_priors=np.zeros(self._n_classes),
             keep_head=self._keep_head,
             scored=(pool, features),
         )
-        return model.with_shares(_shares(features @ weights.T + bias, known, targets))
+        return model.with_class_priors(_class_priors(features @ weights.T + bias, known, targets))
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class KernelModel:
         Turn an example's kernel with the landmarks into as many features as there are classes.
     head
         The last layer: the weights and biases that turn the features into logits.
-    shares
+    class_priors
         How frequent each class is in the pool, by the model; 0 for one without labels, and for
         all while only one has any.
     scored
@@ -107,15 +107,15 @@ class KernelModel:
     landmarks: Table
     axes: Table
     head: tuple[Table, Table]
-    shares: NDArray[np.float64]
+    class_priors: NDArray[np.float64]
     keep_head: bool = False
     scored: tuple[Table, Table] | None = field(default=None, repr=False)
 
-    def with_shares(self, shares: NDArray[np.float64]) -> KernelModel:
+    def with_class_priors(self, class_priors: NDArray[np.float64]) -> KernelModel:
         """The same model if the classes are so frequent; it counts them all the same."""
         weights, bias = self.head
-        change = _logs(self.shares) - _logs(shares)
-        return replace(self, head=(weights, bias + change), shares=shares)
+        change = _logs(self.class_priors) - _logs(class_priors)
+        return replace(self, head=(weights, bias + change), class_priors=class_priors)
 
     def proba(self, pool: Table) -> NDArray[np.float64]:
         """The class probabilities of all examples, N x K, as if all classes were as frequent.
@@ -218,9 +218,11 @@ class PoolKernel:
         self._kept |= new
 
 
-def _logs(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _logs(class_priors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Logarithms; 0 for a class that has no share."""
-    logs: NDArray[np.float64] = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    logs: NDArray[np.float64] = np.log(
+        class_priors, out=np.zeros_like(class_priors), where=class_priors > 0
+    )
     return logs
 
 
@@ -299,18 +301,18 @@ def _solved(lower: Table, right: Table) -> Table:
     return solution
 
 
-def _shares(
+def _class_priors(
     logits: Table, known: NDArray[np.intp], targets: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """How frequent each class is: those labelled are known, the others as likely as they are."""
     seen = np.unique(targets)
-    shares = np.zeros(logits.shape[1])
+    class_priors = np.zeros(logits.shape[1])
     if len(seen) < 2:
-        return shares
+        return class_priors
     proba = _softmax(logits)
     proba[known] = np.eye(proba.shape[1])[targets]
-    shares[seen] = proba.mean(axis=0)[seen]
-    return shares
+    class_priors[seen] = proba.mean(axis=0)[seen]
+    return class_priors
 
 
 def _softmax(logits: Table) -> NDArray[np.float64]:

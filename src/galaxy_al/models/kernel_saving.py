@@ -22,7 +22,7 @@ def pack(model: KernelModel) -> tuple[bytes, dict[str, Any]]:
         "axes": model.axes,
         "weights": weights,
         "bias": bias,
-        "shares": model.shares,
+        "class_priors": model.class_priors,
         "middle": model.space.middle,
         "scale": np.array([model.space.width]),
     }
@@ -43,7 +43,7 @@ def unpack(weights: bytes, card: dict[str, Any]) -> KernelModel:
         landmarks=arrays["landmarks"],
         axes=arrays["axes"],
         head=(arrays["weights"], arrays["bias"]),
-        shares=arrays["shares"],
+        class_priors=arrays["class_priors"],
     )
 
 
@@ -55,7 +55,7 @@ def _check(arrays: dict[str, Table], n_classes: int, width: int) -> None:
         "axes": (size, n_axes),
         "weights": (n_classes, n_axes),
         "bias": (n_classes,),
-        "shares": (n_classes,),
+        "class_priors": (n_classes,),
         "middle": (width,),
         "scale": (1,),
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.models import kernel_saving
 from galaxy_al.models.embedding import Embedder
 from galaxy_al.models.kernel import KernelModel
@@ -77,9 +77,9 @@ def save_model(
         weights, about = network_saving.pack(model)
     n_classes = about["shape"]["n_classes"]
     if isinstance(classes, str) or len(set(classes)) != len(classes) or "" in classes:
-        raise ValueError(f"classes must be a list of different names, got {classes!r}.")
+        raise InvalidArgument(f"classes must be a list of different names, got {classes!r}.")
     if len(classes) != n_classes:
-        raise ValueError(f"The model has {n_classes} classes, got names for {len(classes)}.")
+        raise InvalidArgument(f"The model has {n_classes} classes, got names for {len(classes)}.")
     if embedder:
         about |= {"kind": embedder.kind, "preprocessing": embedder.preprocessing}
     card = {

@@ -1,1 +1,1 @@
-"""The labelling page and its API: thin routes over the desk."""
+"""The labelling page and its API: thin routes over the service."""

@@ -1,4 +1,4 @@
-"""The routes: each a few lines over the desk."""
+"""The routes: each a few lines over the service."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken
 from galaxy_al.labelling.exports import export
 from galaxy_al.labelling.model import Labelled, labels_of
-from galaxy_al.labelling.service import Desk
+from galaxy_al.labelling.service import Service
 from galaxy_al.server.auth import Access, Guard, clean_name, refused
 from galaxy_al.server.events import Broadcast
 from galaxy_al.server.rendering import example, image
@@ -58,7 +58,7 @@ Count = Annotated[int, Query(ge=1, le=_MOST_FOUND)]
 
 
 def make_app(
-    desk: Desk, access: Access, hosts: frozenset[str] = frozenset(), name: str = ""
+    service: Service, access: Access, hosts: frozenset[str] = frozenset(), name: str = ""
 ) -> FastAPI:
     """The server of one project.
 
@@ -67,8 +67,8 @@ def make_app(
     hosts, name
         As of `Guard`.
     """
-    broadcast = Broadcast(lambda: status(desk), desk.leave)
-    desk.on_change = broadcast.notify
+    broadcast = Broadcast(lambda: status(service), service.leave)
+    service.on_change = broadcast.notify
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -91,16 +91,16 @@ def make_app(
     _add_error_shapes(app)
     _add_pages(app, access)
     signed_in = _signed_in(access)
-    _add_labelling(app, desk, signed_in)
-    _add_looking(app, desk, signed_in)
-    _add_finding(app, desk, signed_in)
+    _add_labelling(app, service, signed_in)
+    _add_looking(app, service, signed_in)
+    _add_finding(app, service, signed_in)
 
     @app.get("/api/events", tags=["live"], response_class=StreamingResponse)
     async def events(annotator: Annotated[str, Depends(signed_in)]) -> StreamingResponse:
         """The status whenever it changes, as server-sent events."""
-        desk.heard_of(annotator)
+        service.heartbeat(annotator)
         stream = broadcast.events(annotator)
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        headers = {"Cache-Control": "no-database", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
@@ -192,20 +192,20 @@ def _add_pages(app: FastAPI, access: Access) -> None:
         response.delete_cookie(access.cookie, httponly=True, samesite="strict")
 
 
-def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
+def _add_labelling(app: FastAPI, service: Service, signed_in: Any) -> None:
     Annotator = Annotated[str, Depends(signed_in)]
-    project = desk.project
+    project = service.project
 
     def shown(index: int | None) -> dict[str, Any] | None:
         return None if index is None else example(project, index)
 
     def following(annotator: str, ahead: bool) -> dict[str, Any]:
-        with desk.lock:
+        with service.lock:
             try:
-                index = desk.next(annotator)
+                index = service.next(annotator)
             except PoolExhausted:
                 return {"example": None, "ahead": {}}
-            answers = desk.look_ahead(annotator) if ahead else {}
+            answers = service.look_ahead(annotator) if ahead else {}
         return {
             "example": example(project, index),
             "ahead": {
@@ -227,14 +227,14 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
             if name not in code:
                 known = ", ".join(project.classes)
                 raise HTTPException(400, f"Unknown class {name!r}. Choose from: {known}.")
-        labels = [(index_of(desk, id), code[name]) for id, name in given.labels.items()]
-        desk.label(annotator, labels, given.how)
+        labels = [(index_of(service, id), code[name]) for id, name in given.labels.items()]
+        service.label(annotator, labels, given.source)
         return following(annotator, ahead)
 
     @app.post("/api/skip", tags=["labelling"], response_model=Next)
     async def skip(annotator: Annotator, skipped: Skip, ahead: bool = False) -> dict[str, Any]:
         """Pass over an example until the next training, or for good."""
-        desk.skip(annotator, index_of(desk, skipped.id), for_good=skipped.cannot_tell)
+        service.skip(annotator, index_of(service, skipped.id), for_good=skipped.cannot_tell)
         return following(annotator, ahead)
 
     @app.post("/api/undo", tags=["labelling"], response_model=Undone)
@@ -243,7 +243,7 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
     ) -> dict[str, Any]:
         """Take back what you said last, and look at that example again."""
         id = wanted.id if wanted else None
-        index = desk.undo(annotator, None if id is None else index_of(desk, id))
+        index = service.undo(annotator, None if id is None else index_of(service, id))
         undone = None if index is None else project.pool.ids[index]
         return {"undone": undone, **following(annotator, ahead)}
 
@@ -251,35 +251,35 @@ def _add_labelling(app: FastAPI, desk: Desk, signed_in: Any) -> None:
     async def here(annotator: Annotator, looking: LookingAt | None = None) -> None:
         """Say that you are still there: what is yours stays so for another two minutes."""
         id = looking.id if looking else None
-        desk.heard_of(annotator, None if id is None else index_of(desk, id))
+        service.heartbeat(annotator, None if id is None else index_of(service, id))
 
     @app.post("/api/leave", tags=["labelling"], status_code=204)
     async def leave(annotator: Annotator) -> None:
         """Give back the example that is yours."""
-        desk.leave(annotator)
+        service.leave(annotator)
 
     @app.post("/api/train", tags=["labelling"], status_code=202)
     async def train(annotator: Annotator) -> None:
         """Train now, in the background."""
-        desk.train()
+        service.train()
 
 
-def _add_looking(app: FastAPI, desk: Desk, signed_in: Any) -> None:
+def _add_looking(app: FastAPI, service: Service, signed_in: Any) -> None:
     Annotator = Annotated[str, Depends(signed_in)]
-    project = desk.project
+    project = service.project
 
     @app.get("/api/status", tags=["live"])
     def show_status(annotator: Annotator) -> Status:
         """How far the project is."""
-        return status(desk)
+        return status(service)
 
     @app.get("/api/export", tags=["examples"], response_class=Response)
     def show_export(annotator: Annotator, format: ExportFormat = "csv") -> Response:
         """The labels: who, when, which round, and the model's probabilities."""
-        with desk.lock:
-            entries = labels_of(project, desk.ledger.all_standing())
+        with service.lock:
+            entries = labels_of(project, service.log.all_current())
             indices = [project.index_of[entry.example] for entry in entries]
-            proba = None if desk.learner.is_exploring else desk.learner.proba[indices]
+            proba = None if service.learner.is_exploring else service.learner.proba[indices]
         with TemporaryDirectory() as folder:
             path = Path(folder) / "labels"
             export(Labelled(project, entries, proba), path, format)
@@ -300,25 +300,25 @@ def _add_looking(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         """The image of an example, as it is or no larger than a side."""
         if project.pool.kind != "images":
             raise HTTPException(404, f"This pool holds {project.pool.kind}.")
-        data, kind = image(project, index_of(desk, id), side)
+        data, kind = image(project, index_of(service, id), side)
         return Response(data, media_type=kind, headers={"Cache-Control": "private, max-age=3600"})
 
 
-def _add_finding(app: FastAPI, desk: Desk, signed_in: Any) -> None:
+def _add_finding(app: FastAPI, service: Service, signed_in: Any) -> None:
     Annotator = Annotated[str, Depends(signed_in)]
-    project, queries = desk.project, Queries(desk.project)
+    project, queries = service.project, Queries(service.project)
 
     def shown(indices: Sequence[int]) -> dict[str, Any]:
-        with desk.lock:
-            proba = desk.learner.proba[[] if desk.learner.is_exploring else list(indices)]
-            labels = desk.learner.labels
+        with service.lock:
+            proba = service.learner.proba[[] if service.learner.is_exploring else list(indices)]
+            labels = service.learner.labels
         names = [project.classes[labels[i]] if i in labels else None for i in indices]
         examples = [example(project, i) for i in indices]
         return {"examples": examples, "proba": np.round(proba, 4).tolist(), "labels": names}
 
     def busy() -> set[int]:
-        with desk.lock:
-            return {*desk.learner.labels, *desk.learner.skipped, *desk.learner.pending}
+        with service.lock:
+            return {*service.learner.labels, *service.learner.skipped, *service.learner.pending}
 
     @app.get("/api/likeliest", tags=["finding"], response_model=Found)
     def find_likeliest(annotator: Annotator, label: str, count: Count = 24) -> dict[str, Any]:
@@ -326,12 +326,12 @@ def _add_finding(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         if label not in project.classes:
             raise HTTPException(404, f"There is no class {label!r}.")
         target = project.classes.index(label)
-        return shown(likeliest(desk.learner.proba, target, count, busy()))
+        return shown(likeliest(service.learner.proba, target, count, busy()))
 
     @app.get("/api/like", tags=["finding"], response_model=Found)
     def find_like(annotator: Annotator, id: Id, count: Count = 24) -> dict[str, Any]:
         """The examples without a label that are most like another one."""
-        index = index_of(desk, id)
+        index = index_of(service, id)
         point = np.asarray(project.vectors[index], dtype=np.float64)
         return shown(nearest(project.vectors, point, count, busy() | {index}))
 
@@ -361,7 +361,7 @@ def _add_finding(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         annotator: Annotator, id: Id | None = None, radius: Annotated[int, Query(ge=1)] = 1000
     ) -> dict[str, Any]:
         """The clusters of the pool, or of those around an example; go on with one of these."""
-        centre = None if id is None else index_of(desk, id)
+        centre = None if id is None else index_of(service, id)
         clusters = walk(
             project.vectors, centre, min(radius, len(project.pool)), _rng(), project.bad
         )
@@ -371,9 +371,9 @@ def _add_finding(app: FastAPI, desk: Desk, signed_in: Any) -> None:
         }
 
 
-def index_of(desk: Desk, id: str) -> int:
+def index_of(service: Service, id: str) -> int:
     """Where an example is; only those of the pool can be had."""
-    index = desk.project.index_of.get(id)
+    index = service.project.index_of.get(id)
     if index is None:
         raise HTTPException(404, f"The pool has no example {id!r}.")
     return index

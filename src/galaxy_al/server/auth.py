@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.labelling.project import IMPORTER
 from galaxy_al.system.files import writing
 
@@ -88,9 +89,9 @@ def clean_name(name: str) -> str:
     """A name as it is kept: without surrounding or odd spaces, and not too long."""
     cleaned = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     if not 0 < len(cleaned) <= LONGEST_NAME:
-        raise ValueError(f"A name must have 1 to {LONGEST_NAME} characters.")
+        raise InvalidArgument(f"A name must have 1 to {LONGEST_NAME} characters.")
     if cleaned == IMPORTER:
-        raise ValueError(f"{IMPORTER!r} is the name of labels that were imported.")
+        raise InvalidArgument(f"{IMPORTER!r} is the name of labels that were imported.")
     return cleaned
 
 

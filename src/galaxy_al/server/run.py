@@ -14,9 +14,9 @@ from threading import Timer
 import uvicorn
 from fastapi import FastAPI
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.labelling.project import LOCK_FILE, open_project, read_settings
-from galaxy_al.labelling.service import Desk
+from galaxy_al.labelling.service import Service
 from galaxy_al.server.app import make_app
 from galaxy_al.server.auth import LOCAL, Access, new_token
 from galaxy_al.system.files import locked
@@ -51,11 +51,11 @@ def serve(
     with _alone(folder), closing(listen(host, port)) as listening:
         tell(f"Opening {folder} ...")
         project = open_project(folder)
-        desk = Desk(project)
+        service = Service(project)
         port = listening.getsockname()[1]
         address = f"http://{_reachable(host)}:{port}"
         shown = f"https://{name}, by way of {address}" if name else address
-        tell(f"{len(project.pool):,} {project.pool.kind}, {len(desk.learner.labels):,} labels")
+        tell(f"{len(project.pool):,} {project.pool.kind}, {len(service.learner.labels):,} labels")
         if token:
             tell(f"Token: {token}")
         tell(f"Label at {shown} (Ctrl+C ends)")
@@ -63,11 +63,11 @@ def serve(
             Timer(0.5, webbrowser.open, [address]).start()
         hosts = frozenset({*LOCAL, name} - {""}) if is_local else frozenset[str]()
         sys.setswitchinterval(_SWITCH_SECONDS)
-        app = make_app(desk, Access(folder, token, is_secure=bool(name)), hosts, name)
-        with closing(desk):
+        app = make_app(service, Access(folder, token, is_secure=bool(name)), hosts, name)
+        with closing(service):
             with suppress(KeyboardInterrupt):
                 make_server(app).run(sockets=[listening])
-            if desk.training.is_running:
+            if service.training.is_running:
                 tell("Waiting for the training to end ...")
 
 
@@ -75,7 +75,7 @@ def _host_name(name: str) -> str:
     """The name of a machine as browsers send it; empty stays empty."""
     lower = name.strip().lower()
     if lower and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", lower):
-        raise ValueError(f"--name is a name like label.example.org, without more, got {name!r}.")
+        raise InvalidArgument(f"--name is a name like label.example.org, without more, got {name!r}.")
     return lower
 
 

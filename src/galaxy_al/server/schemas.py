@@ -43,7 +43,7 @@ class Labels(Message):
     """Classes of examples by their ids."""
 
     labels: dict[Id, str] = Field(min_length=1, max_length=MOST_AT_ONCE)
-    how: Literal["asked", "found"] = Field(
+    source: Literal["asked", "found"] = Field(
         "asked", description="Whether they were asked, or found by the annotator."
     )
 

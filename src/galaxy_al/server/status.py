@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from galaxy_al.labelling.project import IMPORTER
-from galaxy_al.labelling.service import Desk
+from galaxy_al.labelling.service import Service
 from galaxy_al.models.kernel import KernelModel
 
 _POINTS = 200  # of a curve
@@ -17,42 +17,46 @@ _ENOUGH_DRAWN = 100  # to estimate from, instead of from the model
 _GONE_AFTER = 45.0  # seconds without a word
 
 
-def status(desk: Desk) -> dict[str, Any]:
+def status(service: Service) -> dict[str, Any]:
     """The state of a project in numbers, as JSON can have it."""
-    with desk.lock:  # for as short as possible: labelling waits
-        session, standing = desk.learner.session_copy(), desk.ledger.all_standing()
-        shown = _state(desk)
+    with service.lock:  # for as short as possible: labelling waits
+        session, current = service.learner.session_copy(), service.log.all_current()
+        shown = _state(service)
     counts = Counter(session.labels.values())
-    names = desk.project.classes
+    names = service.project.classes
     return {
         **shown,
         "n_labels": len(session.labels),
         "counts": {name: counts[code] for code, name in enumerate(names)},
-        "n_cannot_tell": sum(entry.kind == "cannot tell" for entry in standing),
+        "n_cannot_tell": sum(entry.kind == "cannot tell" for entry in current),
         "found": _found(
-            [entry.label for entry in standing if entry.kind == "label" and entry.how != "import"],
+            [
+                entry.label
+                for entry in current
+                if entry.kind == "label" and entry.source != "import"
+            ],
             names[-1],
         ),
         "lines": [vars(line) for line in session.lines()],
     }
 
 
-def _state(desk: Desk) -> dict[str, Any]:
-    project, learner, labels = desk.project, desk.learner, desk.learner.labels
+def _state(service: Service) -> dict[str, Any]:
+    project, learner, labels = service.project, service.learner, service.learner.labels
     return {
         "project": project.folder.resolve().name,
         "kind": project.pool.kind,
         "classes": list(project.classes),
         "size": len(project.pool),
         "n_bad": len(project.bad),
-        "round": desk.round,
-        "n_until_training": max(project.settings.batch_size - desk.n_new, 0),
-        "training": asdict(desk.training),
+        "round": service.round,
+        "n_until_training": max(project.settings.batch_size - service.n_new, 0),
+        "training": asdict(service.training),
         "asking": learner.explore.name if learner.is_exploring else learner.strategy.name,
         "is_exploring": learner.is_exploring,
-        "random": _random_share(desk, labels, len(project.classes) - 1),
-        "rounds": [asdict(record) for record in desk.rounds],
-        "annotators": _annotators(desk),
+        "random": _random_share(service, labels, len(project.classes) - 1),
+        "rounds": [asdict(record) for record in service.rounds],
+        "annotators": _annotators(service),
     }
 
 
@@ -65,25 +69,25 @@ def _found(names: list[str | None], other: str) -> list[tuple[int, int]]:
     return [(0, 0), *((i + 1, int(found[i])) for i in at.tolist())]
 
 
-def _random_share(desk: Desk, labels: dict[int, int], other: int) -> dict[str, Any] | None:
+def _random_share(service: Service, labels: dict[int, int], other: int) -> dict[str, Any] | None:
     """How many of those asked at random would be rare, and how that is known."""
-    drawn = [index for index in desk.learner.drawn if index in labels]
+    drawn = [index for index in service.learner.drawn if index in labels]
     if len(drawn) >= _ENOUGH_DRAWN:
         share = float(np.mean([labels[index] != other for index in drawn]))
         return {"share": share, "by": "sample", "n": len(drawn)}
-    model = desk.learner.model
-    if isinstance(model, KernelModel) and model.shares.any():
-        return {"share": float(model.shares[:other].sum()), "by": "model", "n": len(drawn)}
+    model = service.learner.model
+    if isinstance(model, KernelModel) and model.class_priors.any():
+        return {"share": float(model.class_priors[:other].sum()), "by": "model", "n": len(drawn)}
     return None
 
 
-def _annotators(desk: Desk) -> list[dict[str, Any]]:
-    now = desk.now()
+def _annotators(service: Service) -> list[dict[str, Any]]:
+    now = service.now()
     return [
         {
             "name": name,
-            "n": desk.ledger.count_of(name),
-            "is_here": now - desk.seen.get(name, -np.inf) < _GONE_AFTER,
+            "n": service.log.count_of(name),
+            "is_here": now - service.seen.get(name, -np.inf) < _GONE_AFTER,
         }
-        for name in sorted({*desk.seen, *desk.ledger.annotators()} - {IMPORTER})
+        for name in sorted({*service.seen, *service.log.annotators()} - {IMPORTER})
     ]

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.strategies.badge import Badge
 from galaxy_al.strategies.bait import Bait
 from galaxy_al.strategies.balanced_selection import BalancedSelection
@@ -80,12 +81,12 @@ def make_strategy(name: str, **options: Any) -> Strategy:
     'rotate'
     """
     if name not in STRATEGIES:
-        raise ValueError(
+        raise InvalidArgument(
             f"Unknown strategy {name!r}. Choose from: {', '.join(sorted(STRATEGIES))}."
         )
     allowed = inspect.signature(STRATEGIES[name]).parameters
     for option in options:
         if option not in allowed:
             known = ", ".join(allowed) or "none"
-            raise ValueError(f"Strategy {name!r} has no option {option!r}. Options: {known}.")
+            raise InvalidArgument(f"Strategy {name!r} has no option {option!r}. Options: {known}.")
     return STRATEGIES[name](**options)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy, check_count
 from galaxy_al.system.threads import n_threads
@@ -71,7 +72,7 @@ class Bait(Strategy):
             if value is not None:
                 check_count(name, value)
         if not regularization > 0:
-            raise ValueError(f"regularization must be more than 0, got {regularization}.")
+            raise InvalidArgument(f"regularization must be more than 0, got {regularization}.")
         self.dim, self.candidates, self.regularization = dim, candidates, regularization
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -97,7 +98,7 @@ class Bait(Strategy):
         if self.candidates is None or self.candidates >= len(free):
             return free
         if self.candidates < 2 * budget:
-            raise ValueError(
+            raise InvalidArgument(
                 f"candidates must be at least twice the budget of {budget}, got {self.candidates}."
             )
         return np.sort(rng.choice(free, self.candidates, replace=False))
@@ -107,7 +108,7 @@ def _check_memory(n_candidates: int, n_classes: int, dim: int) -> None:
     each = 16 * n_classes**2 + 8 * dim
     needed = n_candidates * each + 32 * (n_classes * dim) ** 2
     if needed > _MOST_BYTES:
-        raise ValueError(
+        raise InvalidArgument(
             f"bait would take {needed / 1e9:.1f} GB for {n_candidates} candidates, {n_classes} "
             f"classes and dim {dim}, more than {_MOST_BYTES / 1e9:.1f}: pass "
             f"Bait(candidates=..., dim=...)."

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import GalaxyError, PoolExhausted
+from galaxy_al.errors import InvalidArgument, GalaxyError, PoolExhausted
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.copying import fork
 
@@ -45,7 +45,7 @@ class Strategy:
         """Refuse a snapshot that lacks what the strategy needs."""
         for need in self.needs:
             if getattr(snapshot, need) is None:
-                raise ValueError(
+                raise InvalidArgument(
                     f"Strategy {self.name!r} needs {need}, and the snapshot has none: "
                     f"make it with Snapshot(proba, labels, {need}=...)."
                 )
@@ -115,7 +115,7 @@ class Session(ABC):
     ) -> None:
         strategy.check(snapshot)
         if not isinstance(rng, np.random.Generator):
-            raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}.")
+            raise InvalidArgument(f"rng must be a numpy.random.Generator, got {rng!r}.")
         check_count("budget", budget)
         self.snapshot = snapshot
         self._rng = rng
@@ -162,7 +162,7 @@ class Session(ABC):
         """The label of an example, asked or not; telling again replaces it."""
         index = self._checked(index)
         if not (_is_whole(label) and 0 <= label < self.snapshot.n_classes):
-            raise ValueError(
+            raise InvalidArgument(
                 f"A label must be a class 0 to {self.snapshot.n_classes - 1}, got {label!r}."
             )
         self._pending.pop(index, None)
@@ -174,7 +174,7 @@ class Session(ABC):
         """Give an example back unanswered: it may be asked again."""
         index = self._checked(index)
         if index not in self._pending:
-            raise ValueError(f"Example {index} is not waiting for an answer: nothing to give back.")
+            raise InvalidArgument(f"Example {index} is not waiting for an answer: nothing to give back.")
         del self._pending[index]
         self._drawn.discard(index)
         self._changed(index)
@@ -184,7 +184,7 @@ class Session(ABC):
         """Count an example as asked: somebody is answering it, though this session did not ask."""
         index = self._checked(index)
         if not self._is_free(index):
-            raise ValueError(f"Example {index} is already labelled, skipped or being answered.")
+            raise InvalidArgument(f"Example {index} is already labelled, skipped or being answered.")
         self._pending[index] = None
         self._changed(index)
 
@@ -200,7 +200,7 @@ class Session(ABC):
         """Take a skip back: the example may be asked again."""
         index = self._checked(index)
         if index not in self._skipped:
-            raise ValueError(f"Example {index} is not skipped: nothing to restore.")
+            raise InvalidArgument(f"Example {index} is not skipped: nothing to restore.")
         self._skipped.remove(index)
         self._changed(index)
 
@@ -208,7 +208,7 @@ class Session(ABC):
         """Take a label back: the example is unlabelled again and may be asked again."""
         index = self._checked(index)
         if index not in self._labels:
-            raise ValueError(f"Example {index} has no label to withdraw.")
+            raise InvalidArgument(f"Example {index} has no label to withdraw.")
         del self._labels[index]
         self._changed(index)
 
@@ -262,7 +262,7 @@ class Session(ABC):
 
     def _checked(self, index: int) -> int:
         if not (_is_whole(index) and 0 <= index < self.snapshot.size):
-            raise ValueError(
+            raise InvalidArgument(
                 f"An index must be a whole number 0 to {self.snapshot.size - 1}, got {index!r}."
             )
         return int(index)
@@ -339,7 +339,7 @@ def _is_whole(value: object) -> TypeGuard[int]:
 def check_count(name: str, value: object) -> None:
     """Refuse an argument that is not a whole number of at least 1."""
     if not (_is_whole(value) and value >= 1):
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        raise InvalidArgument(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
 def lowest(

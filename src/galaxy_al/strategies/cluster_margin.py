@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy, check_count
 from galaxy_al.strategies.margin import Margin
@@ -47,7 +48,7 @@ class ClusterMargin(Strategy):
         check_count("sample_size", sample_size)
         check_count("n_clusters", n_clusters)
         if not n_clusters <= sample_size:
-            raise ValueError(
+            raise InvalidArgument(
                 f"n_clusters must be 1 to sample_size = {sample_size}, got {n_clusters}."
             )
         self.n_clusters, self.sample_size = n_clusters, sample_size

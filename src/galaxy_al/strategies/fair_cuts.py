@@ -23,6 +23,7 @@ from itertools import count
 
 import numpy as np
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, line_up
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Line, Session, Strategy, some_of
@@ -64,7 +65,7 @@ class FairCuts(Strategy):
     def __init__(self, discover: float = 2 / 3, sample: float = 0.05) -> None:
         for name, share in (("discover", discover), ("sample", sample)):
             if not 0 <= share <= 1:
-                raise ValueError(f"{name} must be a share between 0 and 1, got {share!r}.")
+                raise InvalidArgument(f"{name} must be a share between 0 and 1, got {share!r}.")
         self.discover, self.sample = discover, sample
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:

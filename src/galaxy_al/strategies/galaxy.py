@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.linear_graph import LinearGraph
 from galaxy_al.graphs.ranking import Ranking, build_rankings, gap_ends, line_keys, line_up
 from galaxy_al.snapshot import Snapshot
@@ -53,10 +54,10 @@ class Galaxy(Strategy):
 
     def __init__(self, across: Across = "shortest", explore: Strategy | None = None) -> None:
         if across not in ("shortest", "rotate"):
-            raise ValueError(f"Unknown across {across!r}. Choose from: rotate, shortest.")
+            raise InvalidArgument(f"Unknown across {across!r}. Choose from: rotate, shortest.")
         self.across: Across = across
         if not isinstance(explore, Strategy | None):
-            raise ValueError(f"explore must be a strategy, got {explore!r}.")
+            raise InvalidArgument(f"explore must be a strategy, got {explore!r}.")
         self.explore = explore or Random()
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:

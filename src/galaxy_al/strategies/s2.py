@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.neighbor_graph import NearestLabels, checked_graph, knn_graph, nearest_label
 from galaxy_al.snapshot import UNLABELED, Snapshot
 from galaxy_al.strategies.base import Session, Strategy, check_count
@@ -62,7 +63,7 @@ class S2(Strategy):
         if not self._given:
             self.graph = knn_graph(snapshot.required_embeddings, self.k)
         elif self.graph.shape[0] != snapshot.size:
-            raise ValueError(f"graph has {self.graph.shape[0]} nodes, the pool {snapshot.size}.")
+            raise InvalidArgument(f"graph has {self.graph.shape[0]} nodes, the pool {snapshot.size}.")
 
     def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
         """Begin to ask; the budget does not matter."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy
 from galaxy_al.strategies.gradients import residuals, squared_norms, unit_rows
@@ -45,7 +46,7 @@ class Similar(Strategy):
 
     def __init__(self, eta: float = 1.0) -> None:
         if not 0 <= eta < np.inf:
-            raise ValueError(f"eta must be a number of at least 0, got {eta!r}.")
+            raise InvalidArgument(f"eta must be a number of at least 0, got {eta!r}.")
         self.eta = eta
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -12,31 +12,9 @@ from galaxy_al import GalaxyError
 from galaxy_al.models.networks.network import FLOOR
 from galaxy_al.models.networks.resnet import ResNet18, read_weights
 from galaxy_al.models.networks.training import RECIPES, Trainer
+from support.quick_networks import QUICK, every_network, items_for, some_labels, trained
 
 NETWORKS = ("linear", "mlp", "resnet18")
-QUICK = {
-    "linear": RECIPES["linear"],
-    "mlp": replace(RECIPES["mlp"], epochs=2),
-    "resnet18": replace(RECIPES["resnet18"], epochs=2, rate=1e-4),
-}
-torch.set_num_threads(1)  # two test processes with two threads each would wait for one another
-every_network = pytest.mark.parametrize("network", NETWORKS)
-
-
-def items_for(network, size=40, seed=0):
-    rng = np.random.default_rng(seed)
-    if network == "resnet18":
-        return rng.integers(0, 256, size=(size, 32, 32, 3), dtype=np.uint8)
-    return rng.normal(size=(size, 5)).astype(np.float32)
-
-
-def some_labels(n_classes=3, n=24, seed=0):
-    return dict(enumerate(np.random.default_rng(seed).integers(0, n_classes, n).tolist()))
-
-
-def trained(network, items, labels, n_classes=3, **kwargs):
-    trainer = Trainer(network, n_classes=n_classes, recipe=QUICK[network], **kwargs)
-    return trainer.fit(items, labels)
 
 
 def softmax(logits):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.models.embedding import Embedder, Vectors
 from galaxy_al.models.images import Image, resized
 from galaxy_al.models.networks.devices import mixed_precision, pick_device
@@ -40,12 +40,12 @@ def load_embedder(kind: str, name: str | None = None, *, device: str = "auto") -
     if kind == "texts":
         return TextModel(name or DEFAULT_TEXTS, device=device)
     if kind != "images":
-        raise ValueError(f"Only images and texts can be embedded, not {kind}.")
+        raise InvalidArgument(f"Only images and texts can be embedded, not {kind}.")
     family, _, side = (name or DEFAULT_IMAGES).partition("@")
     if family != DEFAULT_IMAGES:
         return ImageModel(str(name), device=device)
     if side and not (side.isdecimal() and int(side) > 0):
-        raise ValueError(f"{name}: the side must be a number of pixels, got {side!r}.")
+        raise InvalidArgument(f"{name}: the side must be a number of pixels, got {side!r}.")
     return EfficientNetLite(int(side or EfficientNetLite.default_side), device=device)
 
 

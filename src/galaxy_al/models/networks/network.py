@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.images import ResizedImages, Size
 from galaxy_al.models.networks.devices import mixed_precision
 from galaxy_al.models.networks.resnet import ResNet18
@@ -160,7 +161,7 @@ class Model:
 def _check_finite(proba: NDArray[np.float32], first: int) -> None:
     if not np.isfinite(proba.sum()):  # one pass, and a second one only if need be
         row = first + int(np.argmin(np.isfinite(proba).all(axis=1)))
-        raise ValueError(f"Example {row} cannot be scored: its features are not finite.")
+        raise InvalidArgument(f"Example {row} cannot be scored: its features are not finite.")
 
 
 def inputs_of(pool: Any, shape: Shape) -> Any:
@@ -168,12 +169,12 @@ def inputs_of(pool: Any, shape: Shape) -> Any:
     items, kind = getattr(pool, "items", pool), getattr(pool, "kind", None)
     if shape.network != "resnet18":
         if kind not in (None, "embeddings"):
-            raise ValueError(f"{shape.network} takes embeddings, got {kind}: embed them first.")
+            raise InvalidArgument(f"{shape.network} takes embeddings, got {kind}: embed them first.")
         table = np.asarray(items)
         if table.ndim != 2 or table.dtype.kind not in "fiu":
             raise _wrong_items(shape.network, "an N x d table of numbers", table)
         if shape.width not in (None, table.shape[1]):
-            raise ValueError(f"The network takes {shape.width} features, got {table.shape[1]}.")
+            raise InvalidArgument(f"The network takes {shape.width} features, got {table.shape[1]}.")
         return table
     if isinstance(items, np.ndarray):
         if items.ndim != 4 or items.shape[3] != 3 or items.dtype != np.uint8:
@@ -181,7 +182,7 @@ def inputs_of(pool: Any, shape: Shape) -> Any:
         if shape.image_size in (None, items.shape[1:3]):
             return items
     elif kind not in (None, "images"):
-        raise ValueError(f"resnet18 takes images, got {kind}.")
+        raise InvalidArgument(f"resnet18 takes images, got {kind}.")
     return ResizedImages(items, shape.image_size or _SIZE_OF_FILES)
 
 
@@ -217,6 +218,6 @@ def scaled_images(images: Tensor) -> Tensor:
 def check_network(model: object) -> None:
     """Refuse a model that `Trainer` did not make."""
     if not isinstance(model, Model):
-        raise ValueError(
+        raise InvalidArgument(
             f"Expected a network trained by Trainer, got an object of type {type(model).__name__}."
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import InvalidArgument, GalaxyError
 from galaxy_al.models.images import Size
 from galaxy_al.models.networks.devices import mixed_precision, pick_device
 from galaxy_al.models.networks.network import (
@@ -108,11 +108,11 @@ class Trainer:
         seed: int = 0,
     ) -> None:
         if network not in RECIPES:
-            raise ValueError(f"Unknown network {network!r}. Choose from: {', '.join(RECIPES)}.")
+            raise InvalidArgument(f"Unknown network {network!r}. Choose from: {', '.join(RECIPES)}.")
         if n_classes < 2:
-            raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
+            raise InvalidArgument(f"n_classes must be at least 2, got {n_classes}.")
         if weights is not None and network != "resnet18":
-            raise ValueError(f"weights are for resnet18, not for {network}.")
+            raise InvalidArgument(f"weights are for resnet18, not for {network}.")
         self.network: NetworkName = network
         self.n_classes, self.hidden, self.image_size = n_classes, hidden, image_size
         self.seed = seed
@@ -159,16 +159,16 @@ def _checked_labels(
     if not isinstance(labels, Mapping):
         every = np.asarray(labels)
         if every.shape != (size,) or every.dtype.kind not in "iu":
-            raise ValueError(
+            raise InvalidArgument(
                 f"labels must be classes by index, or a class for each of {size} examples, got "
                 f"shape {every.shape} of {every.dtype}."
             )
         labels = dict(zip(np.flatnonzero(every != UNLABELED).tolist(), every[every != UNLABELED]))
     for index, label in labels.items():
         if not (_is_whole(index) and 0 <= index < size):
-            raise ValueError(f"labels must be by index, 0 to {size - 1}, got {index!r}.")
+            raise InvalidArgument(f"labels must be by index, 0 to {size - 1}, got {index!r}.")
         if not (_is_whole(label) and 0 <= label < n_classes):
-            raise ValueError(
+            raise InvalidArgument(
                 f"labels must be classes 0 to {n_classes - 1}, got {label!r} for {index}."
             )
     known = np.array(sorted(labels), dtype=np.intp)
@@ -184,7 +184,7 @@ def _finite(rows: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             is_finite = np.isfinite(rows.astype(np.float32, copy=False)).all(axis=1)
         if not is_finite.all():
-            raise ValueError(f"Example {index[np.argmin(is_finite)]} is not finite.")
+            raise InvalidArgument(f"Example {index[np.argmin(is_finite)]} is not finite.")
     return rows
 
 

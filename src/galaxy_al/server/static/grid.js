@@ -129,7 +129,7 @@ export class GridView {
     if (!this.selected.size) return this.say("Select some first.");
     const ids = [...this.selected];
     try {
-      await post("/api/label", { labels: Object.fromEntries(ids.map((id) => [id, name])), how: "found" });
+      await post("/api/label", { labels: Object.fromEntries(ids.map((id) => [id, name])), source: "found" });
     } catch (error) {
       return this.onProblem(error);
     }
