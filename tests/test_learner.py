@@ -93,11 +93,11 @@ def test_a_learner_carries_labels_and_skips_over_a_refit():
     learner = Learner(embeddings, 3, batch_size=10)
     answered(learner, truth, 20)
     skipped, released = learner.ask(), learner.ask()
-    learner.skip(skipped)
-    learner.release(released)
-    before = learner.labels
+    learner.state.skip(skipped)
+    learner.state.release(released)
+    before = dict(learner.state.labels)
     learner.refit()
-    assert learner.labels == before
+    assert learner.state.labels == before
     asked = answered(learner, truth, len(truth) - 21)
     assert skipped not in asked
     assert released in asked
@@ -109,36 +109,36 @@ def test_questions_in_flight_survive_a_refit():
     answered(learner, truth, 20)
     waiting = [learner.ask(), learner.ask()]
     learner.refit()
-    assert learner.pending == waiting
+    assert list(learner.state.pending) == waiting
     assert not set(waiting) & {learner.ask() for _ in range(50)}
-    learner.release(waiting[0])
+    learner.state.release(waiting[0])
     learner.tell(waiting[1], 0)
-    learner.withdraw(waiting[1])
-    assert waiting[1] not in learner.labels
+    learner.state.withdraw(waiting[1])
+    assert waiting[1] not in learner.state.labels
 
 
 def test_what_happens_while_the_next_round_is_prepared_is_carried_over():
     embeddings, truth = rare_blobs()
     learner = Learner(embeddings, 3, batch_size=10)
     answered(learner, truth, 20)
-    old = list(learner.labels)
+    old = list(learner.state.labels)
     skipped, not_now = learner.ask(), learner.ask()
-    learner.skip(skipped)
-    learner.skip(not_now)
-    ready = learner.prepare_round(learner.labels, learner.skipped, ask_again=[not_now])
+    learner.state.skip(skipped)
+    learner.state.skip(not_now)
+    ready = learner.prepare_round(learner.state.copy(), ask_again=[not_now])
     later = answered(learner, truth, 5)
-    learner.withdraw(old[0])
+    learner.state.withdraw(old[0])
     learner.tell(old[1], (truth[old[1]] + 1) % 3)
-    learner.restore(skipped)
+    learner.state.restore(skipped)
     skipped_later, held = learner.ask(), learner.ask()
-    learner.skip(skipped_later)
-    before = learner.labels
+    learner.state.skip(skipped_later)
+    before = dict(learner.state.labels)
     learner.start_round(ready)
-    assert learner.labels == before
-    assert set(later) < learner.labels.keys()
-    assert old[0] not in learner.labels
-    assert learner.skipped == {skipped_later}
-    assert learner.pending == [held]
+    assert learner.state.labels == before
+    assert set(later) < learner.state.labels.keys()
+    assert old[0] not in learner.state.labels
+    assert learner.state.skipped == {skipped_later}
+    assert list(learner.state.pending) == [held]
     assert sorted(answered(learner, truth, len(truth) - len(before) - 2)) == sorted(
         set(range(len(truth))) - before.keys() - {skipped_later, held}
     )
@@ -150,7 +150,7 @@ def test_a_round_prepared_at_once_is_a_refit():
     for learner in (one, other):
         answered(learner, truth, 20)
     one.refit()
-    other.start_round(other.prepare_round(other.labels, other.skipped))
+    other.start_round(other.prepare_round(other.state.copy()))
     assert answered(one, truth, 30) == answered(other, truth, 30)
 
 
@@ -166,7 +166,7 @@ def test_until_two_classes_are_known_the_explorer_asks():
     assert learner.is_exploring
     learner.refit()
     assert not learner.is_exploring
-    assert learner.drawn == set()
+    assert learner.state.random == set()
 
 
 def test_a_head_of_ones_own():
@@ -296,7 +296,7 @@ def test_a_first_batch_of_one_class_only_stops_no_strategy(strategy):
         for _ in range(5):
             learner.tell(learner.ask(), 2)
         learner.refit()
-    assert len(learner.labels) == 15
+    assert len(learner.state.labels) == 15
 
 
 @pytest.mark.parametrize("head", ["auto", "mlp"])

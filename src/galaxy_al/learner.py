@@ -16,6 +16,7 @@ from galaxy_al.models.sklearn_head import Head, HeadTrainer, MakeHead
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
 from galaxy_al.strategies.copying import fork
+from galaxy_al.strategies.label_state import LabelState
 
 
 class TrainedModel(Protocol):
@@ -26,10 +27,10 @@ class TrainedModel(Protocol):
 
 
 class TrainsModels(Protocol):
-    """Whatever trains: `galaxy_al.models.networks.training.Trainer`, or one of your own."""
+    """What trains: `galaxy_al.models.networks.training.Trainer`, or a class of your own."""
 
     def fit(self, pool: Any, labels: Mapping[int, int]) -> TrainedModel:
-        """Train anew on the labelled examples."""
+        """Train from scratch on the labelled examples."""
 
 
 AnyHead = str | Head | MakeHead | TrainsModels
@@ -37,7 +38,7 @@ AnyHead = str | Head | MakeHead | TrainsModels
 
 @dataclass(frozen=True)
 class Seconds:
-    """How long the parts of a round took; judging is computing the metrics, in a simulation."""
+    """How long the parts of a round took; judging is computing the metrics of a simulation."""
 
     selection: float = 0.0
     training: float = 0.0
@@ -51,8 +52,8 @@ class NextRound:
 
     Parameters
     ----------
-    labels, skipped
-        Those it was prepared with.
+    state
+        The state it was prepared from.
     seconds
         Of the training that led to it, and of starting its session.
     """
@@ -61,35 +62,34 @@ class NextRound:
     snapshot: Snapshot
     strategy: Strategy
     session: Session
-    labels: dict[int, int]
-    skipped: set[int]
+    state: LabelState
     seconds: Seconds
 
 
 class Learner:
     """Asks for labels and learns from them, round by round.
 
-    The first questions are ``explore``'s, until two classes are known; after every `refit` from
-    then on they are the strategy's.
+    ``explore`` asks the first questions, until two classes are known. From the next `refit` on,
+    the strategy asks.
 
     Parameters
     ----------
     pool
-        N x d embeddings; or images, an array or a pool of them, for a network that takes them.
+        N x d embeddings; or images, as an array or a pool, for a network that takes them.
     n_classes
-        The number K of classes; the last one is the big one.
+        The number K of classes; the last one is the majority class.
     strategy
         A name from `STRATEGIES` or a strategy.
     head
         What is trained: ``"auto"``, a `KernelTrainer`; ``"linear"``, ``"mlp"`` and ``"resnet18"``,
         networks of `galaxy_al.models.networks.training`; a scikit-learn classifier, or a function
-        that makes one from a seed; or whatever has ``fit(pool, labels)`` as `Trainer` has.
+        that makes one from a seed; or any object with ``fit(pool, labels)`` as `Trainer` has.
     batch_size
         How many labels are given between two trainings.
     seed
         All random choices follow from it.
     explore
-        What asks until two classes are known; by default uniform random, each seed its own.
+        What asks until two classes are known; by default uniform random, different per seed.
 
     Examples
     --------
@@ -127,11 +127,15 @@ class Learner:
         self.seconds = Seconds()
         self.model = self._trainer.fit(self.pool, {})
         self.snapshot = self.model.snapshot(self.pool)
-        self._prepare()
+        self._prepare_strategy()
         self._selecting = 0.0
-        self._drawn_before: set[int] = set()
-        self._asking = self._strategy_for({})
-        self._session = self._start(self.snapshot, {}, set())
+        self._asking = self.explore
+        self._session = self._start_session(self.explore, self.snapshot, self._rng)
+
+    @property
+    def state(self) -> LabelState:
+        """What is known about the examples, shared with the session. Every round has its own."""
+        return self._session.state
 
     @property
     def proba(self) -> NDArray[np.floating[Any]]:
@@ -139,33 +143,13 @@ class Learner:
         return self.snapshot.proba
 
     @property
-    def labels(self) -> dict[int, int]:
-        """The labels given so far, by index."""
-        return self._session.labels
-
-    @property
-    def pending(self) -> list[int]:
-        """The examples asked and not yet answered."""
-        return self._session.pending
-
-    @property
-    def skipped(self) -> set[int]:
-        """The examples that are not to be asked."""
-        return self._session.skipped
-
-    @property
     def is_exploring(self) -> bool:
         """Whether ``explore`` asks, since there is nothing to tell apart yet."""
         return self._asking is self.explore
 
     @property
-    def drawn(self) -> set[int]:
-        """The examples asked by pure chance, as the first ones are: a fair sample of the rest."""
-        return self._drawn_before | self._session.drawn
-
-    @property
     def generator_state(self) -> dict[str, Any]:
-        """Where the random choices stand; JSON can keep it."""
+        """The state of the random generator, in a form that JSON can keep."""
         return dict(self._rng.bit_generator.state)
 
     def ask(self) -> int:
@@ -176,101 +160,85 @@ class Learner:
         return index
 
     def tell(self, index: int, label: int) -> None:
-        """The label of an example."""
+        """Label an example."""
         begin = time.perf_counter()
         self._session.tell(index, label)
         self._selecting += time.perf_counter() - begin
-
-    def skip(self, index: int) -> None:
-        """Say that an example cannot be labelled."""
-        self._session.skip(index)
-
-    def release(self, index: int) -> None:
-        """Give an example back unanswered."""
-        self._drawn_before.discard(index)
-        self._session.release(index)
-
-    def restore(self, index: int) -> None:
-        """Take a skip back."""
-        self._session.restore(index)
-
-    def withdraw(self, index: int) -> None:
-        """Take a label back."""
-        self._session.withdraw(index)
-
-    def hold(self, index: int) -> None:
-        """Count an example as asked, though it was not."""
-        self._session.hold(index)
 
     def look_ahead(self, index: int) -> dict[int | None, int | None]:
         """What would be asked next after each answer to an example; None is a skip."""
         return self._session.look_ahead(index)
 
     def session_copy(self) -> Session:
-        """The session as it is now, to look at while it goes on."""
+        """A copy of the session, to look at while the original continues."""
         return fork(self._session)
 
     def refit(self) -> None:
-        """Train on all labels, score the pool and let the strategy begin anew.
+        """Train on all labels, score the pool and start the strategy again.
 
-        Questions in flight stay so. `seconds` then says how long the round has taken that ends
-        here.
+        Pending questions stay pending. `seconds` then says how long the round took that ends here.
         """
-        self.start_round(self.prepare_round(self.labels, self.skipped))
+        self.start_round(self.prepare_round(self.state.copy()))
 
     def prepare_round(
         self,
-        labels: Mapping[int, int],
-        skipped: Iterable[int],
+        state: LabelState,
         ask_again: Iterable[int] = (),
         rng: np.random.Generator | None = None,
     ) -> NextRound:
-        """The next round, trained on these labels, while this one goes on.
+        """Train on the labels of a state and prepare the next round; this one continues.
 
-        With a generator of its own it changes nothing, and so may be done by another thread.
+        With a generator of its own this changes nothing, so another thread may do it.
 
         Parameters
         ----------
-        labels, skipped
-            Those of the learner now.
+        state
+            A copy of the learner's state now.
         ask_again
-            Those of the skipped that may be asked again from then on.
+            Skipped examples that may be asked again in the next round.
         rng
-            Draws from then on; by default the learner's.
+            Makes the random choices of the next round; by default the learner's own.
         """
         begin = time.perf_counter()
-        model = self._trainer.fit(self.pool, labels)
+        model = self._trainer.fit(self.pool, state.labels)
         trained = time.perf_counter()
         snapshot = model.snapshot(self.pool)
         scored = time.perf_counter()
-        known, out = dict(labels), set(skipped)
-        session = self._start(snapshot, known, out - set(ask_again), rng)
+        asking = self.strategy if len(set(state.labels.values())) > 1 else self.explore
+        now = snapshot.updated(state.labels, state.skipped - set(ask_again))
+        session = self._start_session(asking, now, rng or self._rng)
         started = time.perf_counter()
         seconds = Seconds(started - scored, trained - begin, scored - trained)
-        return NextRound(model, snapshot, self._strategy_for(known), session, known, out, seconds)
+        return NextRound(model, snapshot, asking, session, state, seconds)
 
     def start_round(self, ready: NextRound) -> None:
-        """Begin a round that was prepared; what happened since then is carried over."""
-        before, self._drawn_before = self._session, self.drawn
+        """Start a prepared round; it catches up with what happened since it was prepared."""
+        ready.session.state.catch_up(ready.state, self.state)
         self._begin(ready)
-        _carry_over(before, ready)
 
     def resume(
         self,
         labels: Mapping[int, int],
         generator_state: dict[str, Any] | None = None,
         skipped: Iterable[int] = (),
-        drawn: Iterable[int] = (),
+        random: Iterable[int] = (),
     ) -> None:
-        """Go on where another learner was just before a `refit`; the `refit` is done here.
+        """Continue where another learner was just before a `refit`; the `refit` is done here.
 
-        With that one's labels, skipped examples and `generator_state` this one asks exactly what
-        that one would have. That one's `drawn` are remembered.
+        With the labels, the skipped examples and the `generator_state` of the other learner, this
+        one asks exactly what the other one would have asked.
+
+        Parameters
+        ----------
+        random
+            The examples that the other learner had asked at random.
         """
-        self._drawn_before = set(drawn)
         if generator_state is not None:
             self._rng.bit_generator.state = generator_state
-        self._begin(self.prepare_round(labels, skipped))
+        state = LabelState(len(self.pool), self.n_classes, labels, skipped, random)
+        ready = self.prepare_round(state)
+        ready.session.state.catch_up(state, state)
+        self._begin(ready)
 
     def _begin(self, ready: NextRound) -> None:
         self.model, self.snapshot = ready.model, ready.snapshot
@@ -278,8 +246,8 @@ class Learner:
         self.seconds = replace(ready.seconds, selection=self._selecting)
         self._selecting = ready.seconds.selection
 
-    def _prepare(self) -> None:
-        """What strategies make once, they make of pretrained embeddings: those given, if any."""
+    def _prepare_strategy(self) -> None:
+        """Let the strategy prepare itself, from the pool's embeddings if these were given."""
         self.strategy.check(self.snapshot)
         pretrained = self.snapshot
         if isinstance(self.pool, np.ndarray) and self.pool.ndim == 2:
@@ -287,34 +255,10 @@ class Learner:
         # A generator of its own: the first batch of a seed is the same for all strategies.
         self.strategy.prepare(pretrained, rng=np.random.default_rng([self._seed, 1]))
 
-    def _strategy_for(self, labels: Mapping[int, int]) -> Strategy:
-        return self.strategy if len(set(labels.values())) > 1 else self.explore
-
-    def _start(
-        self,
-        snapshot: Snapshot,
-        labels: dict[int, int],
-        skipped: set[int],
-        rng: np.random.Generator | None = None,
+    def _start_session(
+        self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator
     ) -> Session:
-        """Let the strategy ask, or ``explore`` while there is nothing to tell apart."""
-        now, asking = snapshot.updated(labels, skipped), self._strategy_for(labels)
-        return asking.start(now, rng=rng or self._rng, budget=self.batch_size)
-
-
-def _carry_over(before: Session, ready: NextRound) -> None:
-    """Give a new session what happened in the one before while it was prepared."""
-    now, after = before.labels, ready.session
-    for index in ready.labels.keys() - now.keys():
-        after.withdraw(index)
-    for index in (ready.skipped - before.skipped) & after.skipped:
-        after.restore(index)
-    for index, label in now.items() - ready.labels.items():
-        after.tell(index, label)
-    for index in before.skipped - ready.skipped:
-        after.skip(index)
-    for index in before.pending:
-        after.hold(index)
+        return strategy.start(snapshot, rng=rng, budget=self.batch_size)
 
 
 def checked_pool(pool: Any) -> Any:

@@ -115,7 +115,7 @@ def play_round(
     learner.refit()
     begin = time.perf_counter()
     table = learner.proba if scores is None else scores(learner)
-    other, labelled = learner.n_classes - 1, list(learner.labels)
+    other, labelled = learner.n_classes - 1, list(learner.state.labels)
     predicted = table.argmax(axis=1)
     judged = {
         "balanced_accuracy": balanced_accuracy(truth, predicted),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -90,7 +90,9 @@ class Snapshot:
                 )
         both = self.skipped[self.labels[self.skipped] != UNLABELED]
         if len(both):
-            raise InvalidArgument(f"Example {both[0]} is skipped and has a label: it can only be one.")
+            raise InvalidArgument(
+                f"Example {both[0]} is skipped and has a label: it can only be one."
+            )
 
     @property
     def size(self) -> int:
@@ -109,7 +111,9 @@ class Snapshot:
         That they are finite is looked at only here, since whoever needs them reads them anyway.
         """
         if self.embeddings is None:
-            raise InvalidArgument("The snapshot has no embeddings: pass Snapshot(..., embeddings=h).")
+            raise InvalidArgument(
+                "The snapshot has no embeddings: pass Snapshot(..., embeddings=h)."
+            )
         for start, stop in row_blocks(self.size, _ROWS_AT_ONCE >> 4):
             largest = np.abs(self.embeddings[start:stop]).max(axis=1)
             usable = largest.astype(np.float64) < _MOST
@@ -144,7 +148,7 @@ class Snapshot:
         free[self.skipped] = False
         return np.flatnonzero(free)
 
-    def updated(self, labels: dict[int, int], skipped: set[int]) -> Snapshot:
+    def updated(self, labels: Mapping[int, int], skipped: Set[int]) -> Snapshot:
         """The same pool and model with exactly these labels and these skipped examples."""
         table = np.full(self.size, UNLABELED, dtype=np.int64)
         if labels:
@@ -287,7 +291,9 @@ def _checked_indices(indices: ArrayLike | Set[int], size: int) -> NDArray[np.int
     if array.size == 0:
         array = array.astype(np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InvalidArgument(f"skipped must be a list of indices, got {array.dtype} {array.shape}.")
+        raise InvalidArgument(
+            f"skipped must be a list of indices, got {array.dtype} {array.shape}."
+        )
     if array.size and not (array.min() >= 0 and array.max() < size):
         raise InvalidArgument(
             f"skipped must hold indices 0 to {size - 1}, got {array.min()} to {array.max()}."

@@ -297,7 +297,7 @@ def test_a_label_of_an_example_that_is_gone_does_no_harm(images):
     (images / "photos" / "00.png").unlink()
     project = open_project(images / "project")
     service = Service(project)
-    assert len(service.learner.labels) == 7
+    assert len(service.learner.state.labels) == 7
     assert service.undo("import") is not None
     service.close()
     labelled = labelled_project(images / "project")

@@ -95,9 +95,9 @@ def test_labels_given_while_training_runs_carry_over(project, monkeypatch):
     go.set()
     service.wait()
     assert withdrawn is None
-    assert set(given_meanwhile) <= service.learner.labels.keys()
-    assert skipped in service.learner.skipped
-    assert held in service.learner.pending
+    assert set(given_meanwhile) <= service.learner.state.labels.keys()
+    assert skipped in service.learner.state.skipped
+    assert held in service.learner.state.pending
     assert service.next("bob") == held
     service.close()
 
@@ -147,9 +147,9 @@ def test_undo_goes_back_any_number_of_steps(project):
     for index in reversed(asked):
         assert service.undo("ann") == index
         assert service.next("ann") == index
-        assert index not in service.learner.labels
+        assert index not in service.learner.state.labels
     assert service.undo("ann") is None
-    assert service.learner.labels == {}
+    assert service.learner.state.labels == {}
     service.close()
 
 
@@ -158,9 +158,9 @@ def test_an_undo_brings_back_what_stood_before(project):
     index = service.next("ann")
     service.label("ann", [(index, 0)])
     service.label("bob", [(index, 1)], source="found")
-    assert service.learner.labels == {index: 1}
+    assert service.learner.state.labels == {index: 1}
     service.undo("bob")
-    assert service.learner.labels == {index: 0}
+    assert service.learner.state.labels == {index: 0}
     service.close()
 
 
@@ -172,13 +172,13 @@ def test_a_skip_is_until_the_next_training_and_cannot_tell_is_for_good(project):
     first, second = service.next("ann"), service.next("bob")
     service.skip("ann", first)
     service.skip("bob", second, for_good=True)
-    assert service.learner.skipped == {first, second}
+    assert service.learner.state.skipped == {first, second}
     service.train()
     service.wait()
-    assert service.learner.skipped == {second}
+    assert service.learner.state.skipped == {second}
     service.close()
     again = Service(project[0])
-    assert again.learner.skipped == {second}
+    assert again.learner.state.skipped == {second}
     again.close()
 
 
@@ -223,7 +223,7 @@ def test_everything_can_be_labelled_and_then_nothing_is_left(tmp_path):
     with pytest.raises(PoolExhausted):
         service.next("ann")
     assert {
-        project.pool.ids[i]: project.classes[y] for i, y in service.learner.labels.items()
+        project.pool.ids[i]: project.classes[y] for i, y in service.learner.state.labels.items()
     } == truth
     service.wait()
     service.close()
@@ -240,9 +240,9 @@ def test_an_answer_that_comes_too_late_replaces_nothing(project):
         service.skip("ann", index, for_good=True)
     with pytest.raises(Taken, match="Somebody else has answered"):
         service.label("ann", [(index, 0)])
-    assert service.learner.labels == {index: 1}
+    assert service.learner.state.labels == {index: 1}
     service.label("ann", [(index, 0)], source="found")  # on purpose
-    assert service.learner.labels == {index: 0}
+    assert service.learner.state.labels == {index: 0}
     service.close()
 
 
@@ -253,7 +253,7 @@ def test_an_answer_that_comes_twice_is_one(project):
     service.label("ann", [(index, 0)])
     assert service.log.count_of("ann") == 1
     assert service.undo("ann") == index
-    assert service.learner.labels == {}
+    assert service.learner.state.labels == {}
     service.close()
 
 
@@ -267,7 +267,7 @@ def test_what_is_said_of_a_skipped_example_while_training_runs_stands(project, m
     service.skip("ann", index, for_good=True)
     go.set()
     service.wait()
-    assert index in service.learner.skipped
+    assert index in service.learner.state.skipped
     service.close()
 
 
@@ -312,7 +312,7 @@ def test_what_was_foretold_is_given_though_a_training_ended_meanwhile(project):
         service.label("ann", [(index, 0)])
         service.wait()
         assert service.next("ann") == ahead[0]
-        assert service.learner.pending == [ahead[0]]
+        assert list(service.learner.state.pending) == [ahead[0]]
     service.close()
 
 
@@ -398,10 +398,10 @@ def test_training_does_not_change_what_was_foretold(project, monkeypatch):
 def test_only_what_was_asked_by_chance_counts_as_drawn(project):
     service = Service(project[0])
     index = service.learner.ask()
-    service.learner._session._drawn.add(index)
+    service.learner.state.mark_random(index)
     service.learner._drawn_before.add(index)
-    service.learner.release(index)
-    assert index not in service.learner.drawn
+    service.learner.state.release(index)
+    assert index not in service.learner.state.random
     service.learner._drawn_before.add(index)
     service.label("ann", [(index, 0)], source="found")
     assert not service.log.current(service.project.pool.ids[index]).is_random
@@ -427,7 +427,10 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
     for action, who, number in script:
         if action == "next":
             is_told = promised.get(who) is not None
-            is_free = promised.get(who) not in {*service.learner.labels, *service.learner.skipped}
+            is_free = promised.get(who) not in {
+                *service.learner.state.labels,
+                *service.learner.state.skipped,
+            }
             try:
                 has[who] = service.next(who)
             except PoolExhausted:
@@ -479,7 +482,7 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
     last = {index: (kind, label) for _, kind, index, label in acknowledged}
     labels = {index: label for index, (kind, label) in last.items() if kind == "label"}
     never = {index for index, (kind, _) in last.items() if kind == "cannot tell"}
-    assert service.learner.labels == labels
-    assert never <= service.learner.skipped
+    assert service.learner.state.labels == labels
+    assert never <= service.learner.state.skipped
     assert not np.isin(list(has.values()), list(labels)).any()
     service.close()

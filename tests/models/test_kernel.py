@@ -243,5 +243,5 @@ def test_auto_is_this_head():
         index = learner.ask()
         learner.tell(index, int(truth[index]))
     learner.refit()
-    expected = KernelTrainer(n_classes=3).fit(embeddings, learner.labels).proba(embeddings)
+    expected = KernelTrainer(n_classes=3).fit(embeddings, learner.state.labels).proba(embeddings)
     np.testing.assert_allclose(learner.proba, expected, atol=1e-6)

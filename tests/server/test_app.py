@@ -83,7 +83,7 @@ def test_the_example_of_the_labelling_page_runs(tmp_path):
         code = block.replace("http://localhost:8000", running.address)
         exec(code, {"answer": lambda example: truth[example["id"]]})
         running.service.wait()
-        assert len(running.service.learner.labels) == 60
+        assert len(running.service.learner.state.labels) == 60
 
 
 def test_many_labels_at_once_are_found_and_not_asked(server, ann):
@@ -506,7 +506,7 @@ def test_labels_from_many_threads_are_all_kept(tmp_path):
         current = {entry.example: entry for entry in running.service.log.all_current()}
     assert {name: (entry.annotator, entry.label) for name, entry in current.items()} == said
     again = Service(project)
-    assert len(again.learner.labels) == 200
+    assert len(again.learner.state.labels) == 200
     again.close()
 
 

@@ -116,17 +116,17 @@ def test_whatever_is_done_only_free_examples_are_asked(name, pool, data):
             pending.discard(anyone)
             skipped.add(anyone)
         elif move == "withdraw" and anyone in told:
-            session.withdraw(anyone)
+            session.state.withdraw(anyone)
             del told[anyone]
         elif move == "hold" and anyone not in told.keys() | pending | skipped:
-            session.hold(anyone)
+            session.state.hold(anyone)
             pending.add(anyone)
         elif move == "restore" and anyone in skipped:
-            session.restore(anyone)
+            session.state.restore(anyone)
             skipped.remove(anyone)
-    assert session.labels == told
-    assert set(session.pending) == pending
-    assert session.skipped == skipped
+    assert session.state.labels == told
+    assert set(session.state.pending) == pending
+    assert session.state.skipped == skipped
 
 
 @every_strategy
@@ -164,12 +164,12 @@ def test_wrong_calls_are_refused_and_the_session_stays_usable(name):
         (lambda: session.tell(index, "cat"), "class 0 to 2, got 'cat'"),
         (lambda: session.release(index), "not waiting for an answer"),
         (lambda: session.release(labeled), "not waiting for an answer"),
-        (lambda: session.withdraw(index), "no label to withdraw"),
+        (lambda: session.state.withdraw(index), "no label to withdraw"),
         (lambda: session.skip(99), "0 to 59, got 99"),
         (lambda: session.tell(True, 0), "0 to 59, got True"),
         (lambda: session.tell(index, True), "class 0 to 2, got True"),
-        (lambda: session.hold(labeled), "already labelled"),
-        (lambda: session.restore(index), "not skipped: nothing to restore"),
+        (lambda: session.state.hold(labeled), "already labelled"),
+        (lambda: session.state.restore(index), "not skipped: nothing to restore"),
     ]
     for call, message in wrong:
         with pytest.raises(ValueError, match=message):
@@ -276,7 +276,7 @@ def test_a_released_example_is_asked_again_next_and_a_withdrawn_one_when_its_tur
     session.release(first)
     assert session.ask() == first
     session.tell(first, truth[first])
-    session.withdraw(first)
+    session.state.withdraw(first)
     assert session.ask() != first
     assert first in answers(session, truth, 49)
 

@@ -29,12 +29,14 @@ def started(strategy, pool, seed):
 
 def act(session, truth, action, number):
     """Do something if it can be done, and say what was asked."""
-    choices = sorted(session.labels if action == "withdraw" else session.pending)
-    if action == "ask" and len(session.labels) + len(session.skipped) < 35:
+    choices = sorted(session.state.labels if action == "withdraw" else session.state.pending)
+    if action == "ask" and len(session.state.labels) + len(session.state.skipped) < 35:
         return session.ask()
     if action in ("tell", "skip", "release", "withdraw") and choices:
         index = choices[number % len(choices)]
-        session.tell(index, truth[index]) if action == "tell" else getattr(session, action)(index)
+        session.tell(index, truth[index]) if action == "tell" else getattr(session.state, action)(
+            index
+        )
     return None
 
 
@@ -45,9 +47,9 @@ def told_and_asked(session, index, answer):
 
 def ahead_holds(session, truth, number):
     """Look ahead at a pending example, and do one of what was looked at."""
-    if not session.pending:
+    if not session.state.pending:
         return
-    index = session.pending[number % len(session.pending)]
+    index = list(session.state.pending)[number % len(session.state.pending)]
     ahead = session.look_ahead(index)
     answer = [*ahead][number % len(ahead)]
     assert told_and_asked(session, index, answer) == ahead[answer]
@@ -61,13 +63,13 @@ def check(strategy, script, seed):
     for action, number in script:
         if action != "look":
             assert act(session, pool[1], action, number) == act(twin, pool[1], action, number)
-        elif session.pending:
+        elif session.state.pending:
             done = ahead_holds(session, pool[1], number)
             told_and_asked(twin, *done)
     assert [session.ask() for _ in range(3)] == [twin.ask() for _ in range(3)]
-    assert session.labels == twin.labels
-    assert session.skipped == twin.skipped
-    assert session.drawn == twin.drawn
+    assert session.state.labels == twin.state.labels
+    assert session.state.skipped == twin.state.skipped
+    assert session.state.random == twin.state.random
 
 
 @every_strategy

@@ -95,7 +95,7 @@ def test_every_question_is_one_the_definition_allows(pool, data):
         elif action in ("withdraw", "again") and books.told:
             index = data.draw(st.sampled_from(sorted(books.told)))
             if action == "withdraw":
-                session.withdraw(index)
+                session.state.withdraw(index)
                 del books.told[index]
             else:
                 books.told[index] = data.draw(st.integers(0, proba.shape[1] - 1))
@@ -124,7 +124,7 @@ def drawn_share(strategy, labels, n_asked=2000):
     session = strategy.start(Snapshot(proba, known), rng=rng)
     for _ in range(n_asked):
         session.tell(session.ask(), 2)
-    return session.drawn
+    return session.state.random
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_what_looks_for_a_missing_class_is_drawn_or_the_least_sure(pool, seed):
         is_missing = len({*told.values()} - {other}) < other
         least_sure = min(set(range(len(proba))) - told.keys(), key=lambda i: (proba[i].max(), i))
         index = session.ask()
-        assert index in session.drawn or (index == least_sure and is_missing)
-        assert index in session.drawn or len({*told.values()}) > 1
+        assert index in session.state.random or (index == least_sure and is_missing)
+        assert index in session.state.random or len({*told.values()}) > 1
         told[index] = int(truth[index])
         session.tell(index, told[index])
 
@@ -167,11 +167,11 @@ def test_what_is_given_back_does_not_come_again_by_chance():
     at_cut = set()
     for _ in range(200):
         index = session.ask()
-        if index not in session.drawn:
+        if index not in session.state.random:
             at_cut.add(index)
         session.release(index)
     assert len(at_cut) == 1
-    assert not at_cut & session.drawn
+    assert not at_cut & session.state.random
 
 
 def test_what_chance_asks_is_uniform_over_what_is_not_labelled():
@@ -243,12 +243,12 @@ def test_at_one_percent_every_class_is_found_within_1000_labels():
 
 def discovered(embeddings, truth, seed):
     learner = Learner(embeddings, 4, strategy="fair-cuts", seed=seed, batch_size=100)
-    while len(learner.labels) < 1000 and len(set(truth[list(learner.labels)])) < 4:
+    while len(learner.state.labels) < 1000 and len(set(truth[list(learner.state.labels)])) < 4:
         for _ in range(100):
             index = learner.ask()
             learner.tell(index, int(truth[index]))
         learner.refit()
-    return learner.labels
+    return learner.state.labels
 
 
 def test_a_learner_knows_what_was_drawn_over_a_refit_and_a_resume():
@@ -257,16 +257,16 @@ def test_a_learner_knows_what_was_drawn_over_a_refit_and_a_resume():
     first = [learner.ask() for _ in range(50)]
     for index in first:
         learner.tell(index, int(truth[index]))
-    assert learner.drawn == set(first)
+    assert learner.state.random == set(first)
     learner.refit()
     for _ in range(200):
         index = learner.ask()
         learner.tell(index, int(truth[index]))
-    assert set(first) < learner.drawn < set(learner.labels)
-    assert len(learner.drawn) < 100
+    assert set(first) < learner.state.random < set(learner.state.labels)
+    assert len(learner.state.random) < 100
     other = Learner(embeddings, 3, strategy="fair-cuts", batch_size=50)
-    other.resume(learner.labels, drawn=learner.drawn)
-    assert other.drawn == learner.drawn
+    other.resume(learner.state.labels, random=learner.state.random)
+    assert other.state.random == learner.state.random
 
 
 def test_it_finds_far_more_of_the_rare_than_random():

@@ -91,14 +91,14 @@ def test_relabelling_withdrawing_skipping_and_labels_from_elsewhere_stay_exact(p
             told[anyone] = label
             skipped.discard(anyone)
         elif move == "withdraw" and anyone in told:
-            session.withdraw(anyone)
+            session.state.withdraw(anyone)
             del told[anyone]
         elif move == "skip":
             session.skip(anyone)
             told.pop(anyone, None)
             skipped.add(anyone)
-    assert session.labels == told
-    assert session.skipped == skipped
+    assert session.state.labels == told
+    assert session.state.skipped == skipped
 
 
 @settings(max_examples=300)
@@ -125,7 +125,7 @@ def test_with_questions_in_flight_the_likeliest_class_stands_in_for_the_answer(p
             else:
                 session.tell(index, truth[index])
                 told[index] = int(truth[index])
-    assert session.pending == pending
+    assert list(session.state.pending) == pending
 
 
 @settings(max_examples=300)
@@ -261,7 +261,7 @@ def test_while_there_is_no_path_the_explorer_decides():
     session.release(waiting)
     assert session.ask() == waiting
     session.tell(waiting, 0)
-    assert session.ask() in set().union(*NaiveGalaxy(proba).allowed(session.labels).values())
+    assert session.ask() in set().union(*NaiveGalaxy(proba).allowed(session.state.labels).values())
 
 
 def test_exploring_by_default_is_uniform():
@@ -288,10 +288,10 @@ def test_a_held_example_is_not_asked_and_its_likeliest_class_stands_in():
     labels = np.full(101, UNLABELED)
     labels[[0, 100]] = 1, 0
     session = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(0))
-    session.hold(60)
+    session.state.hold(60)
     assert session.ask() == 30
     with pytest.raises(ValueError, match="Example 60 is already"):
-        session.hold(60)
+        session.state.hold(60)
 
 
 def test_an_explorer_must_be_a_strategy():

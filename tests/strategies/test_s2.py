@@ -25,10 +25,10 @@ def test_every_question_is_the_middle_of_a_shortest_path(edges, data):
     labels = np.where(shown, truth, UNLABELED)
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     session = S2(sparse.csr_array(edges)).start(Snapshot(scores(size), labels), rng=rng)
-    for _ in range(size - len(session.labels)):
-        paths = shortest_paths(edges, session.labels, session.skipped)
+    for _ in range(size - len(session.state.labels)):
+        paths = shortest_paths(edges, session.state.labels, session.state.skipped)
         index = session.ask()
-        assert index not in session.labels
+        assert index not in session.state.labels
         if paths:
             assert index in middles(paths)
         deed = data.draw(st.sampled_from(["tell", "tell", "tell", "skip", "tell wrongly first"]))
@@ -52,12 +52,12 @@ def test_a_question_in_flight_counts_as_answered_by_its_nearest_label(edges, dat
     assumed, last = {}, None
     for _ in range(size // 2):
         if last is not None:  # the guess is made when the next question is asked
-            allowed = hops_to_labels(edges, session.labels | assumed)[last][1] or {1}
+            allowed = hops_to_labels(edges, {**session.state.labels, **assumed})[last][1] or {1}
             if len(allowed) > 1:
                 return  # which of them was guessed cannot be seen from outside
             assumed[last] = allowed.pop()
         last = session.ask()
-        paths = shortest_paths(edges, session.labels | assumed)
+        paths = shortest_paths(edges, {**session.state.labels, **assumed})
         if paths:
             assert last in middles(paths)
 

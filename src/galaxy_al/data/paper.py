@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.archives import ARCHIVES, fetch
 from galaxy_al.data.pool import Pool
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.system.files import digest
 from galaxy_al.system.folders import home_folder
 

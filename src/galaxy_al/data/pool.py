@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import InvalidArgument, GalaxyError, UnreadableImage
+from galaxy_al.errors import GalaxyError, InvalidArgument, UnreadableImage
 from galaxy_al.snapshot import UNLABELED, row_blocks
 from galaxy_al.system.files import digest, file_state
 from galaxy_al.system.threads import n_threads

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import ImageFiles, Items, Kind, Pool, check_classes, label_codes
 from galaxy_al.data.tables import TABLE_SUFFIXES, Table, read_table
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.system.files import digest, file_state, reading
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")

@@ -97,7 +97,7 @@ class _Untrained:
 
 def _graph_scores(learner: Learner) -> NDArray[np.float32]:
     """1 for the class of the nearest label on the graph of S2."""
-    strategy, labels = learner.strategy, learner.labels
+    strategy, labels = learner.strategy, learner.state.labels
     assert isinstance(strategy, S2)
     known = learner.snapshot.updated(labels, set())
     nearest = strategy.predict(known, rng=np.random.default_rng(len(labels)))

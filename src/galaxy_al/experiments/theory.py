@@ -108,7 +108,7 @@ def galaxy_batch(
         counts[truth] += 1
         session.tell(index, OOD - truth if rng.random() < flip_rate else truth)
         if step == _steps(size) - 1:
-            told = session.labels
+            told = session.state.labels
             found_cut = (told.get(n_id), told.get(n_id + 1)) == (ID, OOD)
     return Batch(counts[ID], counts[OOD], found_cut)
 

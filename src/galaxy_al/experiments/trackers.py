@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.experiments.datasets import setting_title
 from galaxy_al.experiments.suite import MEASURES, Cell
 

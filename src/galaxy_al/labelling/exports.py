@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import ImageFiles
 from galaxy_al.data.tables import load_pyarrow, plain, write_table
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.model import Labelled
 from galaxy_al.labelling.project import Project
 from galaxy_al.system.files import reading, writing

@@ -45,7 +45,9 @@ class Leases:
     def give(self, index: int, annotator: str) -> None:
         """Lease an example that nobody has."""
         if index in self._leases:
-            raise InvalidArgument(f"Example {index} is leased to {self._leases[index].annotator!r}.")
+            raise InvalidArgument(
+                f"Example {index} is leased to {self._leases[index].annotator!r}."
+            )
         self._leases[index] = Lease(annotator, self._clock() + self._seconds)
 
     def renew(self, annotator: str) -> None:

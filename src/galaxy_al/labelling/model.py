@@ -129,7 +129,7 @@ def evaluate_round(project: Project, ready: NextRound, drawn: Collection[int]) -
     drawn
         As of `cross_validated`.
     """
-    n_classes, labels, quality = len(project.classes), ready.labels, None
+    n_classes, labels, quality = len(project.classes), ready.state.labels, None
     if isinstance(ready.model, KernelModel):
         quality = cross_validated(project.vectors, labels, drawn, ready.model, n_classes)
     return RoundRecord(

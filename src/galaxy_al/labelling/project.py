@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from galaxy_al.data.pool import Kind, Pool, check_classes, not_finite
 from galaxy_al.data.sources import import_labels, load_pool
 from galaxy_al.data.tables import is_unicode
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
 from galaxy_al.snapshot import UNLABELED
@@ -64,7 +64,9 @@ class ProjectSettings:
             if not is_unicode(text):
                 raise InvalidArgument(f"{text!r} is no valid Unicode.")
         if len(self.classes) < 2 or "" in self.classes:
-            raise InvalidArgument("A project needs the names of two classes, one rare one at least.")
+            raise InvalidArgument(
+                "A project needs the names of two classes, one rare one at least."
+            )
         if self.batch_size < 1:
             raise InvalidArgument(f"batch_size must be at least 1, got {self.batch_size}.")
         make_strategy(self.strategy)

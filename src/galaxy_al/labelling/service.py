@@ -19,6 +19,7 @@ from galaxy_al.labelling.model import class_indices, evaluate_round, labels_of
 from galaxy_al.labelling.project import IMPORTER, Project, open_log
 from galaxy_al.learner import Learner, NextRound
 from galaxy_al.strategies import Session
+from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.system.threads import n_threads
 
 LEASE_SECONDS = 120.0
@@ -94,11 +95,11 @@ class Service:
     @property
     def n_new(self) -> int:
         """How many answers there were since the last training."""
-        return abs(self._n_answered - self._n_trained)
+        return self._n_answered - self._n_trained
 
     @property
     def _n_answered(self) -> int:
-        return len(self.learner.labels) + len(self.learner.skipped)
+        return self.learner.state.n_answers
 
     def next(self, annotator: str) -> int:
         """An example for an annotator: the one that is theirs already, or another."""
@@ -178,8 +179,8 @@ class Service:
             self._take_back(last)
             self._apply(index)
             self._give_all_back(annotator)
-            if index not in self.learner.labels and index not in self.learner.skipped:
-                self.learner.hold(index)
+            if index not in self.learner.state.labels and index not in self.learner.state.skipped:
+                self.learner.state.hold(index)
                 self.leases.give(index, annotator)
         self.on_change()
         return index
@@ -221,12 +222,12 @@ class Service:
             if self.training.is_running:
                 return
             self.training = replace(self.training, is_running=True)
-            labels, skipped = self.learner.labels, self.learner.skipped
+            state = self.learner.state.copy()
             again = frozenset(self._skipped_this_round)
-            n_answered = self._n_answered - len(again)
-            rng = np.random.default_rng([abs(self.project.settings.seed), self.round, len(labels)])
+            seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
+            rng = np.random.default_rng(seed)
             self._thread = threading.Thread(
-                target=self._train, args=(labels, skipped, again, rng, n_answered), daemon=True
+                target=self._train, args=(state, again, rng), daemon=True
             )
             self._thread.start()
         self.on_change()
@@ -271,19 +272,19 @@ class Service:
             if index != promised:
                 self._give_back(index)
         if promised not in held:
-            self.learner.hold(promised)
+            self.learner.state.hold(promised)
             self.leases.give(promised, annotator)
         return promised
 
     def _is_free_for(self, index: int, annotator: str) -> bool:
-        is_done = index in self.learner.labels or index in self.learner.skipped
+        is_done = index in self.learner.state.labels or index in self.learner.state.skipped
         return not is_done and self.leases.holder(index) in (None, annotator)
 
     def _heartbeat(self, annotator: str) -> None:
         self.seen[annotator] = self.now()
         self.leases.renew(annotator)
         for index in self.leases.run_out():
-            self.learner.release(index)
+            self.learner.state.release(index)
 
     def _give_all_back(self, annotator: str) -> None:
         self._promised.pop(annotator, None)
@@ -292,8 +293,8 @@ class Service:
 
     def _give_back(self, index: int) -> None:
         self.leases.end(index)
-        if index in self.learner.pending:
-            self.learner.release(index)
+        if index in self.learner.state.pending:
+            self.learner.state.release(index)
 
     def _check_not_taken(self, index: int, annotator: str) -> None:
         if self.leases.holder(index) not in (None, annotator):
@@ -316,7 +317,7 @@ class Service:
         self._heartbeat(annotator)
         for entry, index in zip(entries, indices):
             self._check(entry, index)
-        drawn = self.learner.drawn
+        drawn = self.learner.state.random
         self._write(
             [
                 replace(
@@ -348,42 +349,40 @@ class Service:
         if current is not None and current.label in self._code:
             self.learner.tell(index, self._code[current.label])
         elif current is not None and current.kind != "label":
-            self.learner.skip(index)
+            self.learner.state.skip(index)
             if current.kind == "skip":
                 self._skipped_this_round.add(index)
-        elif index in self.learner.labels:
-            self.learner.withdraw(index)
-        elif index in self.learner.skipped:
-            self.learner.restore(index)
+        elif index in self.learner.state.labels:
+            self.learner.state.withdraw(index)
+        elif index in self.learner.state.skipped:
+            self.learner.state.restore(index)
 
     def _wants_training(self) -> bool:
         if self.training.is_running:
             return False
-        has_two = len(set(self.learner.labels.values())) > 1
+        has_two = len(set(self.learner.state.labels.values())) > 1
         can_stop_exploring = self.learner.is_exploring and has_two
         return can_stop_exploring or self.n_new >= self.project.settings.batch_size
 
     def _train(
         self,
-        labels: dict[int, int],
-        skipped: set[int],
+        state: LabelState,
         again: frozenset[int],
         rng: np.random.Generator,
-        n_answered: int,
     ) -> None:
         begin, problem = time.perf_counter(), ""
         try:
             with threadpool_limits(max(n_threads() - 1, 1)):  # one core is for the annotators
-                ready = self.learner.prepare_round(labels, skipped, again, rng)
+                ready = self.learner.prepare_round(state, again, rng)
                 if ready.strategy is self.learner.explore:
                     _warm_up(ready.session)
-                record = evaluate_round(self.project, ready, self.learner.drawn)
+                record = evaluate_round(self.project, ready, ready.state.random)
             seconds = time.perf_counter() - begin
             self._start_round(ready, replace(record, number=self.round + 1, seconds=seconds), again)
         except Exception as error:  # a round that fails must not end the labelling
             problem = one_line(error)
         with self.lock:
-            self._n_trained = n_answered
+            self._n_trained = state.n_answers
             self.training = Training(seconds=time.perf_counter() - begin, problem=problem)
         self.on_change()
 
@@ -399,4 +398,4 @@ class Service:
 def _warm_up(asking: Learner | Session) -> None:
     """Let the explorer find its first questions now, so that nobody waits for them."""
     with suppress(PoolExhausted):
-        asking.release(asking.ask())
+        asking.state.release(asking.ask())

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import InvalidArgument, GalaxyError, one_line
+from galaxy_al.errors import GalaxyError, InvalidArgument, one_line
 from galaxy_al.models.images import read_image
 from galaxy_al.system.files import locked
 from galaxy_al.system.folders import home_folder

@@ -311,14 +311,18 @@ def _add_finding(app: FastAPI, service: Service, signed_in: Any) -> None:
     def shown(indices: Sequence[int]) -> dict[str, Any]:
         with service.lock:
             proba = service.learner.proba[[] if service.learner.is_exploring else list(indices)]
-            labels = service.learner.labels
+            labels = service.learner.state.labels
         names = [project.classes[labels[i]] if i in labels else None for i in indices]
         examples = [example(project, i) for i in indices]
         return {"examples": examples, "proba": np.round(proba, 4).tolist(), "labels": names}
 
     def busy() -> set[int]:
         with service.lock:
-            return {*service.learner.labels, *service.learner.skipped, *service.learner.pending}
+            return {
+                *service.learner.state.labels,
+                *service.learner.state.skipped,
+                *service.learner.state.pending,
+            }
 
     @app.get("/api/likeliest", tags=["finding"], response_model=Found)
     def find_likeliest(annotator: Annotator, label: str, count: Count = 24) -> dict[str, Any]:

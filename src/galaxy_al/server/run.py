@@ -14,7 +14,7 @@ from threading import Timer
 import uvicorn
 from fastapi import FastAPI
 
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.project import LOCK_FILE, open_project, read_settings
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.app import make_app
@@ -55,7 +55,9 @@ def serve(
         port = listening.getsockname()[1]
         address = f"http://{_reachable(host)}:{port}"
         shown = f"https://{name}, by way of {address}" if name else address
-        tell(f"{len(project.pool):,} {project.pool.kind}, {len(service.learner.labels):,} labels")
+        tell(
+            f"{len(project.pool):,} {project.pool.kind}, {len(service.learner.state.labels):,} labels"
+        )
         if token:
             tell(f"Token: {token}")
         tell(f"Label at {shown} (Ctrl+C ends)")
@@ -75,7 +77,9 @@ def _host_name(name: str) -> str:
     """The name of a machine as browsers send it; empty stays empty."""
     lower = name.strip().lower()
     if lower and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", lower):
-        raise InvalidArgument(f"--name is a name like label.example.org, without more, got {name!r}.")
+        raise InvalidArgument(
+            f"--name is a name like label.example.org, without more, got {name!r}."
+        )
     return lower
 
 

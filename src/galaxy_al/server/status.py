@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -22,11 +23,11 @@ def status(service: Service) -> dict[str, Any]:
     with service.lock:  # for as short as possible: labelling waits
         session, current = service.learner.session_copy(), service.log.all_current()
         shown = _state(service)
-    counts = Counter(session.labels.values())
+    counts = Counter(session.state.labels.values())
     names = service.project.classes
     return {
         **shown,
-        "n_labels": len(session.labels),
+        "n_labels": len(session.state.labels),
         "counts": {name: counts[code] for code, name in enumerate(names)},
         "n_cannot_tell": sum(entry.kind == "cannot tell" for entry in current),
         "found": _found(
@@ -42,7 +43,7 @@ def status(service: Service) -> dict[str, Any]:
 
 
 def _state(service: Service) -> dict[str, Any]:
-    project, learner, labels = service.project, service.learner, service.learner.labels
+    project, learner, labels = service.project, service.learner, service.learner.state.labels
     return {
         "project": project.folder.resolve().name,
         "kind": project.pool.kind,
@@ -69,9 +70,9 @@ def _found(names: list[str | None], other: str) -> list[tuple[int, int]]:
     return [(0, 0), *((i + 1, int(found[i])) for i in at.tolist())]
 
 
-def _random_share(service: Service, labels: dict[int, int], other: int) -> dict[str, Any] | None:
+def _random_share(service: Service, labels: Mapping[int, int], other: int) -> dict[str, Any] | None:
     """How many of those asked at random would be rare, and how that is known."""
-    drawn = [index for index in service.learner.drawn if index in labels]
+    drawn = [index for index in service.learner.state.random if index in labels]
     if len(drawn) >= _ENOUGH_DRAWN:
         share = float(np.mean([labels[index] != other for index in drawn]))
         return {"share": share, "by": "sample", "n": len(drawn)}

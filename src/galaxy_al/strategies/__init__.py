@@ -7,7 +7,7 @@ from galaxy_al.errors import InvalidArgument
 from galaxy_al.strategies.badge import Badge
 from galaxy_al.strategies.bait import Bait
 from galaxy_al.strategies.balanced_selection import BalancedSelection
-from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.cluster_margin import ClusterMargin
 from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.coreset import Coreset
@@ -19,6 +19,7 @@ from galaxy_al.strategies.margin import Margin
 from galaxy_al.strategies.most_likely_positive import MostLikelyPositive
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.s2 import S2
+from galaxy_al.strategies.session import Session
 from galaxy_al.strategies.similar import Similar
 from galaxy_al.strategies.typiclust import TypiClust
 

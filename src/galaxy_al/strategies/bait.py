@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import Snapshot, row_blocks
-from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy, check_count
+from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.scoring import ROWS_AT_ONCE, check_count
 from galaxy_al.system.threads import n_threads
 
 Matrix = NDArray[np.float64]

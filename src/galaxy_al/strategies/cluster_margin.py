@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Strategy, check_count
+from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.margin import Margin
+from galaxy_al.strategies.scoring import check_count
 
 _MARGIN_SHARE = 1.25  # the paper's 125 smallest margins for a batch of 100
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Strategy, lowest
+from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.scoring import lowest
 
 
 class Confidence(Strategy):

@@ -1,9 +1,8 @@
-"""Copies that go their own way: what may change is copied, what cannot is shared."""
+"""Copies that share what cannot change with the original."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
 from copy import copy, deepcopy
 from typing import Any, TypeVar
 
@@ -13,22 +12,21 @@ from galaxy_al.snapshot import Snapshot
 
 Thing = TypeVar("Thing")
 
-_UNCHANGING = (bool, int, float, str, tuple, frozenset, type(None), Snapshot)
+_UNCHANGING = frozenset({bool, int, float, str, tuple, frozenset, type(None), Snapshot})
 
 
 def fork(thing: Thing) -> Thing:
-    """A copy that behaves as the original would, and neither notices what the other one does.
+    """A copy that behaves as the original would; changes to one do not affect the other.
 
-    It is like `copy.deepcopy`, but snapshots, tuples and arrays that cannot be written are
-    shared, a container whose first item cannot change is copied at once, and what has a
-    ``__copy__`` of its own is left to that. So it costs little next to a pool.
+    It is like `copy.deepcopy`, except that snapshots, tuples and read-only arrays are shared, and
+    an object with a ``__copy__`` of its own copies itself. So it costs little beside a pool.
     """
     forked: Thing = _fork(thing, {})
     return forked
 
 
 def _fork(thing: Any, done: dict[int, Any]) -> Any:
-    if isinstance(thing, _UNCHANGING):
+    if type(thing) in _UNCHANGING:
         return thing
     if id(thing) not in done:
         done[id(thing)] = _copied(thing, done)
@@ -40,21 +38,25 @@ def _copied(thing: Any, done: dict[int, Any]) -> Any:
         return thing.copy() if thing.flags.writeable else thing
     if isinstance(thing, np.random.Generator):
         return deepcopy(thing)
+    if isinstance(thing, dict | list | deque):
+        return _copied_container(thing, done)
     other = copy(thing)
-    if hasattr(thing, "__copy__") and hasattr(thing, "__dict__"):
-        return other
-    if isinstance(thing, dict) and not _is_plain(thing.values()):
-        for key, value in thing.items():
-            other[key] = _fork(value, done)
-    elif isinstance(thing, list | deque) and not _is_plain(thing):
-        other.clear()
-        other.extend(_fork(item, done) for item in thing)
-    elif hasattr(thing, "__dict__"):
-        done[id(thing)] = other  # before its parts, which may point back to it
+    if hasattr(thing, "__dict__") and not hasattr(thing, "__copy__"):
+        done[id(thing)] = other  # before its parts, which may refer to it
         for name, value in vars(thing).items():
             other.__dict__[name] = _fork(value, done)
     return other
 
 
-def _is_plain(items: Collection[Any]) -> bool:
-    return not items or isinstance(next(iter(items)), _UNCHANGING)
+def _copied_container(thing: Any, done: dict[int, Any]) -> Any:
+    """A container of plain values is copied at once: that is most of the time of a fork."""
+    other = copy(thing)
+    values = thing.values() if isinstance(thing, dict) else thing
+    if _UNCHANGING.issuperset(map(type, values)):
+        return other
+    if isinstance(thing, dict):
+        other.update((key, _fork(value, done)) for key, value in thing.items())
+    else:
+        other.clear()
+        other.extend(_fork(item, done) for item in thing)
+    return other

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.snapshot import Snapshot, row_blocks
-from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy
+from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.gradients import squared_norms
+from galaxy_al.strategies.scoring import ROWS_AT_ONCE
 
 
 class Coreset(Strategy):

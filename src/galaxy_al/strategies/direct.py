@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 
 from galaxy_al.graphs.ranking import Ranking, build_rankings, line_up
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import QueuedSession, Session, Strategy, check_count
+from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.label_state import LabelState
+from galaxy_al.strategies.scoring import check_count
+from galaxy_al.strategies.session import QueuedSession, Session
 
 
 class Direct(Strategy):
@@ -54,9 +57,11 @@ class Direct(Strategy):
         check_count("annotators", annotators)
         self.annotators = annotators
 
-    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
-        """Begin to ask; after ``budget`` questions it goes through its two halves again."""
-        return DirectSession(self, snapshot, rng, budget)
+    def open_session(
+        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
+    ) -> Session:
+        """A session that repeats its two halves after ``budget`` questions."""
+        return DirectSession(self, snapshot, state, rng, budget)
 
 
 class _Line:
@@ -95,9 +100,14 @@ class DirectSession(QueuedSession):
     """
 
     def __init__(
-        self, strategy: Direct, snapshot: Snapshot, rng: np.random.Generator, budget: int
+        self,
+        strategy: Direct,
+        snapshot: Snapshot,
+        state: LabelState,
+        rng: np.random.Generator,
+        budget: int,
     ) -> None:
-        super().__init__(strategy, snapshot, rng, budget)
+        super().__init__(snapshot, state, rng, budget)
         self._annotators = strategy.annotators
         self._lines: dict[int, _Line] = {}
         self._reductions: deque[_Reduction] = deque()
@@ -196,15 +206,14 @@ class DirectSession(QueuedSession):
     def _draw_between(self, step: _Reduction, count: int) -> list[int]:
         """Free examples, uniform in the version space, ``count`` if there are so many."""
         line, places = self._lines[step.target], range(step.low, step.high + 1)
-        n_busy = len(self._labels) + len(self._skipped) + len(self._pending)
-        if len(places) <= 2 * (n_busy + count):
-            free = np.array(list(filter(self._is_free, line.nodes(places))), dtype=np.intp)
+        if len(places) <= 2 * (self.state.n_busy + count):
+            free = np.array(list(filter(self.state.is_free, line.nodes(places))), dtype=np.intp)
             shuffled: list[int] = self._rng.permutation(free)[:count].tolist()
             return shuffled
         drawn: dict[int, None] = {}
         while len(drawn) < count:
             place = int(self._rng.integers(step.low, step.high + 1))
-            drawn.update(dict.fromkeys(filter(self._is_free, line.nodes([place]))))
+            drawn.update(dict.fromkeys(filter(self.state.is_free, line.nodes([place]))))
         return list(drawn)
 
     def _widen(self) -> list[int]:
@@ -213,7 +222,7 @@ class DirectSession(QueuedSession):
         target = self._widenings.popleft()
         line, threshold = self._lines[target], self._best_threshold(target)
         sides = range(threshold - 1, -1, -1), range(threshold, len(line))
-        left, right = (filter(self._is_free, line.nodes(side)) for side in sides)
+        left, right = (filter(self.state.is_free, line.nodes(side)) for side in sides)
         in_turn = (node for pair in zip_longest(left, right) for node in pair)
         return list(islice((node for node in in_turn if node is not None), share))
 
@@ -236,12 +245,12 @@ class DirectSession(QueuedSession):
 
     def _labeled_line(self, target: int) -> tuple[list[int], NDArray[np.int64]]:
         """The labelled examples in the line's order, and for each 1 if it is of the class or -1."""
-        known = np.array(sorted(self._labels), dtype=np.intp)
+        known = np.array(sorted(self.state.labels), dtype=np.intp)
         if not len(known):
             return [], np.empty(0, dtype=np.int64)
         order, _ = next(line_up(self.snapshot.proba, known, [target]))
         nodes: list[int] = known[order][::-1].tolist()
-        return nodes, np.array([1 if self._labels[node] == target else -1 for node in nodes])
+        return nodes, np.array([1 if self.state.labels[node] == target else -1 for node in nodes])
 
 
 def _version_space(signs: NDArray[np.int64]) -> tuple[int, int]:

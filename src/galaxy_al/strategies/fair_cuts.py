@@ -26,10 +26,12 @@ import numpy as np
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, line_up
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Line, Session, Strategy, some_of
+from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.confidence import Confidence
-from galaxy_al.strategies.guessing import StandInSession
+from galaxy_al.strategies.guessing import GuessingSession
+from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.session import LineView, Session, selection
 
 CHANCE = 1 / 2  # of the questions that look for a missing class
 
@@ -68,14 +70,16 @@ class FairCuts(Strategy):
                 raise InvalidArgument(f"{name} must be a share between 0 and 1, got {share!r}.")
         self.discover, self.sample = discover, sample
 
-    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
-        """Begin to ask; the budget does not matter."""
-        return FairCutsSession(self, snapshot, rng, budget)
+    def open_session(
+        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
+    ) -> Session:
+        """A session in which the budget does not matter."""
+        return FairCutsSession(self, snapshot, state, rng, budget)
 
 
 @dataclass
-class _Line:
-    """A class's line, and the labels on it in order: where, and whether of the class."""
+class _LabeledRanking:
+    """A class's ranking and the labels on it in order: where, and whether of the class."""
 
     ranking: Ranking
     places: list[Place]
@@ -105,31 +109,36 @@ class _Line:
         high = self.ranking.rank(self.places[above][-1]) if above < n_labels else end
         return low, high
 
-    def drawn(self, target: int, rng: np.random.Generator) -> Line:
-        """The line as it is now."""
+    def view(self, target: int, rng: np.random.Generator) -> LineView:
+        """The ranking as it is now."""
         low, high = self.cut(rng)
         labels = [
             (self.ranking.rank(place[-1]), sign)
-            for place, sign in some_of(list(zip(self.places, self.is_target)))
+            for place, sign in selection(list(zip(self.places, self.is_target)))
         ]
-        return Line(target, len(self.ranking), low, high, order=1, labels=labels)
+        return LineView(target, len(self.ranking), low, high, order=1, labels=labels)
 
 
-class FairCutsSession(StandInSession):
-    """The model's most likely class stands in for an answer that is not in."""
+class FairCutsSession(GuessingSession):
+    """Until an answer arrives, the session assumes the model's most likely class."""
 
     def __init__(
-        self, strategy: FairCuts, snapshot: Snapshot, rng: np.random.Generator, budget: int
+        self,
+        strategy: FairCuts,
+        snapshot: Snapshot,
+        state: LabelState,
+        rng: np.random.Generator,
+        budget: int,
     ) -> None:
-        super().__init__(strategy, Random(), snapshot, rng, budget)
+        super().__init__(Random(), snapshot, state, rng, budget)
         self._strategy = strategy
         self._rare = [k for k in range(snapshot.n_classes) if k != snapshot.other]
         self._turn = int(rng.integers(len(self._rare)))
-        self._lines: dict[int, _Line] = {}
-        self._line_up()
+        self._rankings: dict[int, _LabeledRanking] = {}
+        self._rank_classes()
 
     def _next(self) -> int | None:
-        found = set(self._labels.values())
+        found = set(self.state.labels.values())
         is_complete = found.issuperset(self._rare)
         share = self._strategy.sample if is_complete else self._strategy.discover
         if self._rng.random() < share:
@@ -148,33 +157,33 @@ class FairCutsSession(StandInSession):
 
     def _at_cut(self, target: int) -> int:
         """The free example nearest to the middle of a cut, of two the likelier one."""
-        if target not in self._lines:
-            self._line_up()
-        line = self._lines[target]
+        if target not in self._rankings:
+            self._rank_classes()
+        line = self._rankings[target]
         low, high = line.cut(self._rng)
         size, middle = len(line.ranking), (low + high) // 2
         for distance in count():
             for rank in (middle + distance, middle - distance):
-                if 0 <= rank < size and self._is_free(node := line.ranking.node(rank)):
+                if 0 <= rank < size and self.state.is_free(node := line.ranking.node(rank)):
                     return node
         raise AssertionError("ask looks first whether anything is free")
 
-    def _lines_now(self) -> list[Line]:
-        return [line.drawn(target, self._rng) for target, line in sorted(self._lines.items())]
+    def _line_views(self) -> list[LineView]:
+        return [line.view(target, self._rng) for target, line in sorted(self._rankings.items())]
 
-    def _stand(self, index: int, label: int | None) -> None:
-        before = self._standing.pop(index, None)
+    def _assume(self, index: int, label: int | None) -> None:
+        before = self._assumed.pop(index, None)
         if label is not None:
-            self._standing[index] = label
+            self._assumed[index] = label
         if before != label:
-            for target, line in self._lines.items():
+            for target, line in self._rankings.items():
                 line.put(index, None if label is None else label == target)
 
-    def _line_up(self) -> None:
+    def _rank_classes(self) -> None:
         """Make the lines that are missing, of all classes that have a label."""
-        known = np.array(sorted(self._standing))
-        labels = np.array([self._standing[i] for i in known.tolist()])
-        new = [k for k in self._rare if k not in self._lines and k in labels]
+        known = np.array(sorted(self._assumed))
+        labels = np.array([self._assumed[i] for i in known.tolist()])
+        new = [k for k in self._rare if k not in self._rankings and k in labels]
         if not new:
             return
         nodes, is_target, ends = {}, {}, {}
@@ -183,4 +192,4 @@ class FairCutsSession(StandInSession):
             ends[target] = gap_ends(nodes[target], is_target[target])
         for target, ranking in build_rankings(self.snapshot.proba, ends).items():
             places = [ranking.place(node) for node in nodes[target].tolist()]
-            self._lines[target] = _Line(ranking, places, is_target[target].tolist())
+            self._rankings[target] = _LabeledRanking(ranking, places, is_target[target].tolist())

@@ -15,9 +15,11 @@ from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.linear_graph import LinearGraph
 from galaxy_al.graphs.ranking import Ranking, build_rankings, gap_ends, line_keys, line_up
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Line, Session, Strategy, some_of
-from galaxy_al.strategies.guessing import StandInSession
+from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.guessing import GuessingSession
+from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.session import LineView, Session, selection
 
 Across = Literal["shortest", "rotate"]
 
@@ -60,26 +62,33 @@ class Galaxy(Strategy):
             raise InvalidArgument(f"explore must be a strategy, got {explore!r}.")
         self.explore = explore or Random()
 
-    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
-        """Begin to ask; the budget matters only to the fallback ``explore``."""
-        return GalaxySession(self, snapshot, rng, budget)
+    def open_session(
+        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
+    ) -> Session:
+        """A session in which the budget matters only to ``explore``."""
+        return GalaxySession(self, snapshot, state, rng, budget)
 
 
-class GalaxySession(StandInSession):
-    """Algorithm 4's inner loop by ask and tell; the model's most likely class is the guess."""
+class GalaxySession(GuessingSession):
+    """Algorithm 4's inner loop by ask and tell; the guess is the model's most likely class."""
 
     def __init__(
-        self, strategy: Galaxy, snapshot: Snapshot, rng: np.random.Generator, budget: int
+        self,
+        strategy: Galaxy,
+        snapshot: Snapshot,
+        state: LabelState,
+        rng: np.random.Generator,
+        budget: int,
     ) -> None:
-        super().__init__(strategy, strategy.explore, snapshot, rng, budget)
+        super().__init__(strategy.explore, snapshot, state, rng, budget)
         self._across = strategy.across
         # With two classes the second line is the first one's mirror image.
         self._classes = range(snapshot.n_classes if snapshot.n_classes > 2 else 1)
         self._turn = int(rng.integers(len(self._classes)))
         self._orders = dict.fromkeys(self._classes, 1)
-        self._off_line = set(self._skipped)
+        self._off_line = set(state.skipped)
         self._built_without: set[int] = set()
-        self._counts = Counter(self._standing.values())
+        self._counts = Counter(self._assumed.values())
         self._rankings: dict[int, Ranking] = {}
         self._graphs: dict[int, LinearGraph] = {}
         self._open_graphs()
@@ -90,11 +99,13 @@ class GalaxySession(StandInSession):
             return None
         return self._graphs[target].midpoint(self._orders[target])
 
-    def _lines_now(self) -> list[Line]:
+    def _line_views(self) -> list[LineView]:
         return [
-            Line(target, len(self._rankings[target]), *graph.span(), self._orders[target], labels)
+            LineView(
+                target, len(self._rankings[target]), *graph.span(), self._orders[target], labels
+            )
             for target, graph in sorted(self._graphs.items())
-            for labels in [some_of(graph.labels())]
+            for labels in [selection(graph.labels())]
         ]
 
     def _shortest(self) -> int | None:
@@ -135,15 +146,16 @@ class GalaxySession(StandInSession):
                 return target
         return None
 
-    def _changed(self, index: int) -> None:
-        if (index in self._skipped) != (index in self._off_line):
+    def on_change(self, index: int) -> None:
+        """Update the linear graphs."""
+        if (index in self.state.skipped) != (index in self._off_line):
             self._move_off_or_onto_lines(index)
-        super()._changed(index)
+        super().on_change(index)
 
-    def _stand(self, index: int, label: int | None) -> None:
-        before = self._standing.pop(index, None)
+    def _assume(self, index: int, label: int | None) -> None:
+        before = self._assumed.pop(index, None)
         if label is not None:
-            self._standing[index] = label
+            self._assumed[index] = label
         if before == label:
             return
         if before is not None:
@@ -163,9 +175,9 @@ class GalaxySession(StandInSession):
         if index in self._built_without:
             self._build_lines_with(index)
             return
-        leaves = index in self._skipped
+        leaves = index in self.state.skipped
         if leaves:
-            self._stand(index, None)
+            self._assume(index, None)
         self._off_line ^= {index}
         here = line_keys(self.snapshot.proba, index, self._graphs)
         for (target, graph), key in zip(self._graphs.items(), here):
@@ -185,12 +197,12 @@ class GalaxySession(StandInSession):
 
     def _open_graphs(self) -> None:
         """Line up the classes that have labels of both signs for the first time."""
-        total = len(self._standing)
+        total = len(self._assumed)
         new = [k for k in self._classes if k not in self._graphs and 0 < self._counts[k] < total]
         if not new:
             return
-        proba, known = self.snapshot.proba, np.array(sorted(self._standing))
-        labels = np.array([self._standing[i] for i in known.tolist()])
+        proba, known = self.snapshot.proba, np.array(sorted(self._assumed))
+        labels = np.array([self._assumed[i] for i in known.tolist()])
         lines, ends = {}, {}
         for target, (order, keys) in zip(new, line_up(proba, known, new)):
             nodes, positive = known[order], labels[order] == target

@@ -1,4 +1,4 @@
-"""Asking one by one although several people answer: guesses stand in for missing answers."""
+"""Asking one by one although several people answer: guesses replace missing answers."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from abc import abstractmethod
 import numpy as np
 
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import Session, Strategy
+from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.label_state import LabelState
+from galaxy_al.strategies.session import Session
 
 
-class StandInSession(Session):
+class GuessingSession(Session):
     """Each question depends on the answers before it.
 
-    While a question is in flight and another is asked, a guess stands in for the answer until
-    that arrives and replaces it. So one annotator, who answers before asking again, gets exactly
-    the sequence of the method. Where the method has no question, ``explore`` asks; a method may
-    also let other strategies ask by itself.
+    If another question is asked while one is pending, the session assumes an answer to the
+    pending one until the real answer arrives. An annotator who answers before asking again
+    therefore gets exactly the sequence of the method. Where the method has no question,
+    ``explore`` asks. A method may also let other strategies ask.
     """
 
     def __init__(
         self,
-        strategy: Strategy,
         explore: Strategy,
         snapshot: Snapshot,
+        state: LabelState,
         rng: np.random.Generator,
         budget: int,
     ) -> None:
-        super().__init__(strategy, snapshot, rng, budget)
-        self._standing = dict(self._labels)  # the labels with the guesses
+        super().__init__(snapshot, state, rng, budget)
+        self._assumed = dict(state.labels)  # the labels and the guesses
         self._not_guessed: set[int] = set()
         self._explore_with = explore
         self._helpers: dict[type[Strategy], Session] = {}
@@ -36,19 +38,19 @@ class StandInSession(Session):
 
     @abstractmethod
     def _next(self) -> int | None:
-        """The method's next question; none where it has nothing to go by."""
+        """The method's next question; None if it has nothing to go by."""
 
     def _guess(self, index: int) -> int:
-        """The label to assume while the answer is not in: by default the model's most likely."""
+        """The label to assume until the answer arrives: by default the model's most likely."""
         return int(self.snapshot.proba[index].argmax())
 
     @abstractmethod
-    def _stand(self, index: int, label: int | None) -> None:
-        """Give an example this label in ``_standing``, or none, and all that follows from it."""
+    def _assume(self, index: int, label: int | None) -> None:
+        """Give an example this label in ``_assumed``, or none, and update what depends on it."""
 
     def _pick(self) -> int:
         for waiting in self._not_guessed:
-            self._stand(waiting, self._guess(waiting))
+            self._assume(waiting, self._guess(waiting))
         self._not_guessed.clear()
         index = self._next()
         if index is None:
@@ -57,27 +59,28 @@ class StandInSession(Session):
         return index
 
     def _let_ask(self, strategy: Strategy) -> int:
-        """What another strategy asks that sees all that happens here."""
-        if type(strategy) not in self._helpers:
-            now = self.snapshot.updated(self._labels, self._skipped)
-            session = strategy.start(now, rng=self._rng, budget=self._budget)
-            session._follow(self)
-            self._helpers[type(strategy)] = session
-        helper = self._helpers[type(strategy)]
+        """What another strategy asks, which shares this session's state."""
+        helper = self._helpers.get(type(strategy))
+        if helper is None:
+            helper = strategy.start(
+                self.snapshot, rng=self._rng, budget=self._budget, state=self.state
+            )
+            self._helpers[type(strategy)] = helper
         index = helper._pick()
         self._asked_by[index] = helper
         return index
 
-    def _changed(self, index: int) -> None:
+    def on_change(self, index: int) -> None:
+        """Assume what is known of the example now, here and in the helpers."""
         self._not_guessed.discard(index)
-        if index in self._pending:
+        if index in self.state.pending:
             self._not_guessed.add(index)
-        self._stand(index, self._labels.get(index))
+        self._assume(index, self.state.labels.get(index))
         for helper in self._helpers.values():
-            helper._changed(index)
+            helper.on_change(index)
 
-    def _given_back(self, index: int) -> None:
-        """Only who asked gets it back: what others wanted would make chance unfair."""
+    def on_release(self, index: int) -> None:
+        """Give it back to the helper that asked it: for another one it would not be random."""
         helper = self._asked_by.pop(index, None)
         if helper is not None:
-            helper._given_back(index)
+            helper.on_release(index)

@@ -22,7 +22,7 @@ class Random(Strategy):
     name = "random"
     summary = "uniform over what is not labelled"
     paper = "none: the baseline of baselines"
-    is_chance = True
+    is_random = True
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, drawn uniformly without replacement."""

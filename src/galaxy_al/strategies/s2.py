@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.neighbor_graph import NearestLabels, checked_graph, knn_graph, nearest_label
 from galaxy_al.snapshot import UNLABELED, Snapshot
-from galaxy_al.strategies.base import Session, Strategy, check_count
-from galaxy_al.strategies.guessing import StandInSession
+from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.guessing import GuessingSession
+from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.scoring import check_count
+from galaxy_al.strategies.session import Session
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -63,11 +66,15 @@ class S2(Strategy):
         if not self._given:
             self.graph = knn_graph(snapshot.required_embeddings, self.k)
         elif self.graph.shape[0] != snapshot.size:
-            raise InvalidArgument(f"graph has {self.graph.shape[0]} nodes, the pool {snapshot.size}.")
+            raise InvalidArgument(
+                f"graph has {self.graph.shape[0]} nodes, the pool {snapshot.size}."
+            )
 
-    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
-        """Begin to ask; the budget does not matter."""
-        return S2Session(self, snapshot, rng, budget)
+    def open_session(
+        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
+    ) -> Session:
+        """A session in which the budget does not matter."""
+        return S2Session(self, snapshot, state, rng, budget)
 
     def graph_for(self, snapshot: Snapshot, rng: np.random.Generator) -> csr_array:
         """The graph of this pool, made now if it was not yet."""
@@ -84,16 +91,21 @@ class S2(Strategy):
         return nearest_label(graph, snapshot.labels, snapshot.other, rng)
 
 
-class S2Session(StandInSession):
+class S2Session(GuessingSession):
     """Algorithm 1 by ask and tell; the guess is the nearest label on the graph."""
 
     def __init__(
-        self, strategy: S2, snapshot: Snapshot, rng: np.random.Generator, budget: int
+        self,
+        strategy: S2,
+        snapshot: Snapshot,
+        state: LabelState,
+        rng: np.random.Generator,
+        budget: int,
     ) -> None:
-        super().__init__(strategy, Random(), snapshot, rng, budget)
-        self._off_graph = set(self._skipped)
+        super().__init__(Random(), snapshot, state, rng, budget)
+        self._off_graph = set(state.skipped)
         graph = strategy.graph_for(snapshot, rng)
-        self._nearest = NearestLabels(graph, self._labels, self._off_graph, rng)
+        self._nearest = NearestLabels(graph, state.labels, self._off_graph, rng)
 
     def _next(self) -> int | None:
         return self._nearest.shortest_path_middle()
@@ -102,19 +114,20 @@ class S2Session(StandInSession):
         label = int(self._nearest.labels[index])
         return super()._guess(index) if label == UNLABELED else label
 
-    def _changed(self, index: int) -> None:
-        if index in self._skipped and index not in self._off_graph:
-            self._standing.pop(index, None)
+    def on_change(self, index: int) -> None:
+        """Update the graph."""
+        if index in self.state.skipped and index not in self._off_graph:
+            self._assumed.pop(index, None)
             self._nearest.remove(index, absent=True)
             self._off_graph.add(index)
-        super()._changed(index)
+        super().on_change(index)
 
-    def _stand(self, index: int, label: int | None) -> None:
-        before = self._standing.pop(index, None)
+    def _assume(self, index: int, label: int | None) -> None:
+        before = self._assumed.pop(index, None)
         if before is not None and before != label:
             self._nearest.remove(index)
         if label is not None:
-            self._standing[index] = label
+            self._assumed[index] = label
             self._off_graph.discard(index)
             if before != label:
                 self._nearest.add(index, label)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import Snapshot, row_blocks
-from galaxy_al.strategies.base import ROWS_AT_ONCE, Strategy
+from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.gradients import residuals, squared_norms, unit_rows
 from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.scoring import ROWS_AT_ONCE
 
 _FRONT = 1024  # candidates computed at each step
 _CELLS_AT_ONCE = 1 << 22

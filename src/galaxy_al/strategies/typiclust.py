@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies.base import RankedSession, Session, Strategy, check_count
+from galaxy_al.strategies.base import Strategy
+from galaxy_al.strategies.label_state import LabelState
+from galaxy_al.strategies.scoring import check_count
+from galaxy_al.strategies.session import RankedSession, Session
 
 _NEIGHBOURS = 20
 _MOST_CLUSTERS = 500
@@ -46,9 +49,12 @@ class TypiClust(Strategy):
         check_count("candidates", candidates)
         self.candidates = candidates
 
-    def start(self, snapshot: Snapshot, *, rng: np.random.Generator, budget: int = 100) -> Session:
-        """Begin to ask; clusters serve for several batches, since it takes long to make them."""
-        return RankedSession(self, snapshot, rng, min(_BATCHES * budget, self.candidates))
+    def open_session(
+        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
+    ) -> Session:
+        """A session whose clusters serve for several batches, since they take long to compute."""
+        most = min(_BATCHES * budget, self.candidates)
+        return RankedSession(self, snapshot, state, rng, most)
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, one of each cluster in turn, the emptiest first."""

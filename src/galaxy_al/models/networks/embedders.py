@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.embedding import Embedder, Vectors
 from galaxy_al.models.images import Image, resized
 from galaxy_al.models.networks.devices import mixed_precision, pick_device

@@ -169,12 +169,16 @@ def inputs_of(pool: Any, shape: Shape) -> Any:
     items, kind = getattr(pool, "items", pool), getattr(pool, "kind", None)
     if shape.network != "resnet18":
         if kind not in (None, "embeddings"):
-            raise InvalidArgument(f"{shape.network} takes embeddings, got {kind}: embed them first.")
+            raise InvalidArgument(
+                f"{shape.network} takes embeddings, got {kind}: embed them first."
+            )
         table = np.asarray(items)
         if table.ndim != 2 or table.dtype.kind not in "fiu":
             raise _wrong_items(shape.network, "an N x d table of numbers", table)
         if shape.width not in (None, table.shape[1]):
-            raise InvalidArgument(f"The network takes {shape.width} features, got {table.shape[1]}.")
+            raise InvalidArgument(
+                f"The network takes {shape.width} features, got {table.shape[1]}."
+            )
         return table
     if isinstance(items, np.ndarray):
         if items.ndim != 4 or items.shape[3] != 3 or items.dtype != np.uint8:

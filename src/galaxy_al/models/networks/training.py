@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from galaxy_al.errors import InvalidArgument, GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.images import Size
 from galaxy_al.models.networks.devices import mixed_precision, pick_device
 from galaxy_al.models.networks.network import (
@@ -108,7 +108,9 @@ class Trainer:
         seed: int = 0,
     ) -> None:
         if network not in RECIPES:
-            raise InvalidArgument(f"Unknown network {network!r}. Choose from: {', '.join(RECIPES)}.")
+            raise InvalidArgument(
+                f"Unknown network {network!r}. Choose from: {', '.join(RECIPES)}."
+            )
         if n_classes < 2:
             raise InvalidArgument(f"n_classes must be at least 2, got {n_classes}.")
         if weights is not None and network != "resnet18":
