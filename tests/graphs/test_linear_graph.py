@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al.graphs.linear_graph import LinearGraph
-from galaxy_al.graphs.ranking import build_rankings, line_keys, line_up
+from galaxy_al.graphs.ranking import build_rankings, sort_keys_of, sort_nodes
 from support.naive_galaxy import midpoints
 
 CLASS = 0
@@ -23,7 +23,7 @@ class Line:
         share = np.linspace(0.01, 0.99, n)
         self.proba = np.stack([share, 1 - share], axis=1)
         known = np.array(sorted(labels), dtype=int)
-        ((order, ascending),) = line_up(self.proba, known, [CLASS])
+        ((order, ascending),) = sort_nodes(self.proba, known, [CLASS])
         nodes = known[order].tolist()
         self.ranking = build_rankings(self.proba, {CLASS: nodes[:1] or [0]})[CLASS]
         positive = [labels[node] == CLASS for node in nodes]
@@ -34,7 +34,7 @@ class Line:
         self.removed = set()
 
     def key(self, node):
-        return line_keys(self.proba, node, [CLASS])[0]
+        return sort_keys_of(self.proba, node, [CLASS])[0]
 
     def mark(self, node, label):
         if node in self.removed:

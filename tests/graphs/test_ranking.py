@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from galaxy_al.graphs.ranking import build_rankings, line_keys, line_up
+from galaxy_al.graphs.ranking import build_rankings, sort_keys_of, sort_nodes
 from galaxy_al.graphs.sort_keys import Codes
 from support.naive_galaxy import ranking
 from support.random_pools import tables
@@ -39,9 +39,9 @@ def test_places_compare_like_the_line(proba):
         expected = ranking(proba, k)
         line = build_rankings(proba, {k: [0]})[k]
         assert sorted(range(len(proba)), key=line.place) == expected
-        ((order, ascending),) = line_up(proba, np.arange(len(proba)), [k])
+        ((order, ascending),) = sort_nodes(proba, np.arange(len(proba)), [k])
         assert order.tolist() == expected
-        assert ascending.tolist() == [line_keys(proba, i, [k])[0] for i in expected]
+        assert ascending.tolist() == [sort_keys_of(proba, i, [k])[0] for i in expected]
         assert ascending.tolist() == [line.place(i)[0] or line.place(i)[2] for i in expected]
         assert ascending.tolist() == sorted(ascending.tolist())
 

@@ -1,14 +1,14 @@
-"""Algorithm 2 of the paper: who stands where on each class's line.
+"""Algorithm 2 of the paper: the rank of every example in each class's ranking.
 
-Class k's line is the pool sorted by the margin p_k - max p, ties by max p, then by pool index.
+Class k's ranking is the pool sorted by the margin p_k - max p, ties by max p, then by pool index.
 Margins are compared as real numbers, not as rounded differences: with max p = 1 in single
 precision, p_k = 1e-9 and p_k = 1e-12 still have their order.
 
-No line is ever sorted whole. The pool is cut into shards of 65,536 rows. In each shard the rows
-are put in the order of a 16-bit code (`codes.py`) that never contradicts the line, packed with
-the 16-bit row number, so that one fast sort of integers does it. The codes are cut into buckets;
-how many rows lie below a bucket is known, and a bucket is put in exact order when somebody first
-asks for a node or a rank in it.
+No ranking is ever sorted whole. The pool is cut into shards of 65,536 rows. In each shard the rows
+are put in the order of a 16-bit code (`sort_keys.py`) that never contradicts the ranking, packed
+with the 16-bit row number, so that one fast sort of integers does it. The codes are cut into
+buckets; how many rows lie below a bucket is known, and a bucket is put in exact order when a node
+or a rank in it is first looked up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from galaxy_al.system.threads import n_threads
 Nodes = NDArray[np.integer[Any]]
 Number = TypeVar("Number", float, Floats)
 
-# (margin rounded to double, what the rounding lost, max p, pool index): compares like the line.
+# (margin rounded to double, what the rounding lost, max p, pool index): compares like the ranking.
 Place = tuple[float, float, float, int]
 
 SHARD = 1 << 16
@@ -39,28 +39,45 @@ _MOST_EDGES = 8192
 
 
 class Ranking:
-    """One class's line: the rank of a node, the node of a rank.
+    """One class's ranking: the rank of a node, the node of a rank.
 
-    Nodes that were removed do not count: the line closes up behind them.
+    Nodes that were removed do not count: the ranks above them are one lower.
+
+    Parameters
+    ----------
+    edges
+        Each bucket's lowest code, ascending from 0.
+    rows
+        The rows of each shard in the order of their codes.
+    firsts
+        Where each bucket begins in each shard, and after the last bucket where the shard ends.
     """
 
-    def __init__(self, proba: Floats, target: int, codes: Codes, edges: NDArray[np.uint32]) -> None:
+    def __init__(
+        self,
+        proba: Floats,
+        target: int,
+        codes: Codes,
+        edges: NDArray[np.uint32],
+        rows: NDArray[np.uint16],
+        firsts: NDArray[np.int32],
+    ) -> None:
         self._bases = np.arange(0, len(proba), SHARD)
         self._proba = proba
         self._class = target
         self._codes = codes
-        self._edges = edges.tolist()  # each bucket's lowest code, ascending from 0
-        self._packed_edges = edges << np.uint32(16)
-        self._rows = np.empty(len(proba), dtype=np.uint16)
-        self._firsts = np.empty((len(edges) + 1, len(self._bases)), dtype=np.int32)
-        self._starts: list[int] = []
+        self._edges = edges.tolist()
+        self._rows, self._firsts = rows, firsts
+        self._starts: list[int] = firsts.sum(axis=1, dtype=np.int64).tolist()
+        for array in (self._bases, self._rows, self._firsts):
+            array.flags.writeable = False
         self._ranks: dict[int, int] = {}
         self._bucket_of: dict[int, int] = {}
         self._ordered: dict[int, Nodes] = {}
         self._removed: list[int] = []
 
     def __copy__(self) -> Ranking:
-        """A line of its own: what `bounds` sees and what is removed. All else is shared."""
+        """Copy what `bounds` sees and what is removed; share the rest."""
         other = Ranking.__new__(Ranking)
         mine = {"_removed": self._removed.copy(), "_ranks": self._ranks.copy()}
         other.__dict__.update(self.__dict__ | mine)
@@ -98,13 +115,13 @@ class Ranking:
         return node
 
     def place(self, node: int) -> Place:
-        """Where a node stands, as a tuple that compares like the line."""
+        """The place of a node, as a tuple that compares like the ranking."""
         row: list[float] = self._proba[node].tolist()
         top = max(row)
         return (*_difference(row[self._class], top), top, node)
 
     def remove(self, node: int) -> None:
-        """Take a node off the line."""
+        """Take a node out of the ranking."""
         self.rank(node)
         insort(self._removed, self._ranks[node])
 
@@ -146,23 +163,34 @@ class Ranking:
         nodes: NDArray[np.intp] = self._rows.take(shift) + self._bases.repeat(count)
         return nodes
 
-    def _fill(self, start: int, packed: NDArray[np.uint32]) -> None:
-        """Take in the codes and rows of the shard that starts at a row."""
+
+class _Builder:
+    """Collects the sorted shards of one class's ranking."""
+
+    def __init__(self, proba: Floats, target: int, codes: Codes, edges: NDArray[np.uint32]) -> None:
+        self._proba, self._target, self._codes, self._edges = proba, target, codes, edges
+        self._packed_edges = edges << np.uint32(16)
+        self._rows = np.empty(len(proba), dtype=np.uint16)
+        n_shards = -(-len(proba) // SHARD)
+        self._firsts = np.empty((len(edges) + 1, n_shards), dtype=np.int32)
+
+    def add_shard(self, start: int, packed: NDArray[np.uint32]) -> None:
+        """Add the codes and rows of the shard that starts at a row."""
         packed.sort()
         self._rows[start : start + len(packed)] = packed
         self._firsts[:-1, start // SHARD] = packed.searchsorted(self._packed_edges)
         self._firsts[-1, start // SHARD] = len(packed)
 
-    def _finish(self) -> None:
-        self._starts = self._firsts.sum(axis=1, dtype=np.int64).tolist()
-        for array in (self._bases, self._packed_edges, self._rows, self._firsts):
-            array.flags.writeable = False
+    def ranking(self) -> Ranking:
+        """The ranking, when all shards are there."""
+        parts = self._codes, self._edges, self._rows, self._firsts
+        return Ranking(self._proba, self._target, *parts)
 
 
 def build_rankings(
     proba: Floats, wanted: dict[int, list[int]], without: Sequence[int] = ()
 ) -> dict[int, Ranking]:
-    """The lines of some classes, each cut into buckets that are put in order when looked into.
+    """The rankings of some classes, each in buckets that are sorted when they are looked into.
 
     The shards are worked on in parallel, on as many cores as the machine has or as the
     environment variable ``OMP_NUM_THREADS`` says.
@@ -170,25 +198,25 @@ def build_rankings(
     Parameters
     ----------
     wanted
-        For each class the nodes whose ranks will be asked first, in the line's order: the ends of
-        the gaps. Lookups of these, and between the first and the last, are the fastest.
+        For each class the nodes whose ranks will be looked up first, in the order of the ranking:
+        the ends of the gaps. Lookups of these, and between the first and the last, are the fastest.
     without
-        Nodes that are not on the lines, ascending.
+        Nodes that are not ranked, ascending.
 
     Examples
     --------
     >>> proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
-    >>> line = build_rankings(proba, {0: [1, 0]})[0]
-    >>> [line.node(rank) for rank in range(3)]
+    >>> ranking = build_rankings(proba, {0: [1, 0]})[0]
+    >>> [ranking.node(rank) for rank in range(3)]
     [1, 2, 0]
     """
     every = max(len(proba) >> 16, 16 if len(proba) > _MANY_ROWS else 1)
     sample, classes = _sample(proba, every), list(wanted)
     codes = Codes(sample, classes)
-    lines = []
+    builders = []
     for target, of_sample in zip(classes, codes.many(sample)):
         of_wanted = [codes.one(proba[node].tolist(), target) for node in wanted[target]]
-        lines.append(Ranking(proba, target, codes, _edges(of_sample, of_wanted, every)))
+        builders.append(_Builder(proba, target, codes, _edges(of_sample, of_wanted, every)))
     absent = np.array(without, dtype=np.intp)
 
     def sort_shard(bounds: tuple[int, int]) -> None:
@@ -196,8 +224,8 @@ def build_rankings(
         first, last = absent.searchsorted(bounds)
         if first < last:
             packed = np.delete(packed, absent[first:last] - bounds[0], axis=1)
-        for line, keys in zip(lines, packed):
-            line._fill(bounds[0], keys)
+        for builder, keys in zip(builders, packed):
+            builder.add_shard(bounds[0], keys)
 
     shards = list(row_blocks(len(proba), SHARD))
     if len(shards) == 1:
@@ -207,9 +235,7 @@ def build_rankings(
         most = max(proba.nbytes // (4 * SHARD * 4 * len(classes)), 2)
         with ThreadPoolExecutor(min(n_threads(), most)) as threads:
             list(threads.map(sort_shard, shards))
-    for line in lines:
-        line._finish()
-    return dict(zip(classes, lines))
+    return {target: builder.ranking() for target, builder in zip(classes, builders)}
 
 
 def _sample(proba: Floats, every: int) -> Floats:
@@ -220,7 +246,7 @@ def _sample(proba: Floats, every: int) -> Floats:
 
 
 def _packed(proba: Floats, codes: Codes, start: int, stop: int) -> NDArray[np.uint32]:
-    """The code and the row in the shard of each row, in one integer; one line a class."""
+    """The code and the row in the shard of each row, in one integer; one row per class."""
     packed = np.empty((len(codes.classes), stop - start), dtype=np.uint32)
     n_rows = max(_BLOCK_CELLS // proba.shape[1], 64)
     scratch = Scratch(min(n_rows, stop - start), len(codes.classes))
@@ -246,20 +272,22 @@ def _edges(sample: NDArray[np.uint32], wanted: list[int], every: int) -> NDArray
     return codes[distinct]
 
 
-def line_keys(proba: Floats, node: int, classes: Iterable[int]) -> list[float]:
-    """A node's keys on some classes' lines: the margin p_k - max p, or max p where that is 0.
+def sort_key(margin: float, top: float) -> float:
+    """A number that grows along a ranking: the margin p_k - max p, or max p where that is 0."""
+    return margin if margin < 0 else top
 
-    Keys grow along the line, and few nodes have the same: those that do are told apart by place.
-    """
+
+def sort_keys_of(proba: Floats, node: int, classes: Iterable[int]) -> list[float]:
+    """A node's key in the rankings of some classes; `place` tells apart the few that share one."""
     row: list[float] = proba[node].tolist()
     top = max(row)
-    return [row[k] - top or top for k in classes]
+    return [sort_key(row[k] - top, top) for k in classes]
 
 
-def line_up(
+def sort_nodes(
     proba: Floats, nodes: NDArray[np.intp], classes: Iterable[int]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-    """For each class the order of ascending nodes on its line, like an argsort, and their keys."""
+    """For each class the order of ascending nodes in its ranking (an argsort) and their keys."""
     block = np.ascontiguousarray(proba[nodes].T)
     top = block.max(axis=0).astype(np.float64)
     for target in classes:
@@ -269,9 +297,9 @@ def line_up(
 
 
 def gap_ends(nodes: Nodes, positive: NDArray[np.bool_]) -> list[int]:
-    """Those of some labelled nodes, in a line's order, between which the sign changes.
+    """Those of some labelled nodes, in the order of a ranking, between which the sign changes.
 
-    The first one if it never does: `build_rankings` wants one.
+    The first one if it never does: `build_rankings` needs one.
     """
     before = np.flatnonzero(positive[1:] != positive[:-1])
     ends: list[int] = nodes[np.union1d(before, before + 1)].tolist()
@@ -279,7 +307,7 @@ def gap_ends(nodes: Nodes, positive: NDArray[np.bool_]) -> list[int]:
 
 
 def _order(p: Floats, top: Floats, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The order on a line of nodes that ascend."""
+    """The order of ascending nodes in a ranking."""
     margin = p - top
     order = margin.argsort(kind="stable")
     ascending = margin[order]

@@ -12,7 +12,7 @@ from galaxy_al.snapshot import Snapshot
 
 Thing = TypeVar("Thing")
 
-_UNCHANGING = frozenset({bool, int, float, str, tuple, frozenset, type(None), Snapshot})
+_UNCHANGING = (bool, int, float, str, tuple, frozenset, type(None), Snapshot)
 
 
 def fork(thing: Thing) -> Thing:
@@ -26,7 +26,7 @@ def fork(thing: Thing) -> Thing:
 
 
 def _fork(thing: Any, done: dict[int, Any]) -> Any:
-    if type(thing) in _UNCHANGING:
+    if isinstance(thing, _UNCHANGING):
         return thing
     if id(thing) not in done:
         done[id(thing)] = _copied(thing, done)
@@ -52,7 +52,7 @@ def _copied_container(thing: Any, done: dict[int, Any]) -> Any:
     """A container of plain values is copied at once: that is most of the time of a fork."""
     other = copy(thing)
     values = thing.values() if isinstance(thing, dict) else thing
-    if _UNCHANGING.issuperset(map(type, values)):
+    if all(issubclass(kind, _UNCHANGING) for kind in set(map(type, values))):
         return other
     if isinstance(thing, dict):
         other.update((key, _fork(value, done)) for key, value in thing.items())

@@ -17,7 +17,7 @@ from itertools import islice, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.graphs.ranking import Ranking, build_rankings, line_up
+from galaxy_al.graphs.ranking import Ranking, build_rankings, sort_nodes
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.label_state import LabelState
@@ -248,7 +248,7 @@ class DirectSession(QueuedSession):
         known = np.array(sorted(self.state.labels), dtype=np.intp)
         if not len(known):
             return [], np.empty(0, dtype=np.int64)
-        order, _ = next(line_up(self.snapshot.proba, known, [target]))
+        order, _ = next(sort_nodes(self.snapshot.proba, known, [target]))
         nodes: list[int] = known[order][::-1].tolist()
         return nodes, np.array([1 if self.state.labels[node] == target else -1 for node in nodes])
 

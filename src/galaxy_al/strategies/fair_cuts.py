@@ -24,7 +24,7 @@ from itertools import count
 import numpy as np
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, line_up
+from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, sort_nodes
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.confidence import Confidence
@@ -187,7 +187,7 @@ class FairCutsSession(GuessingSession):
         if not new:
             return
         nodes, is_target, ends = {}, {}, {}
-        for target, (order, _) in zip(new, line_up(self.snapshot.proba, known, new)):
+        for target, (order, _) in zip(new, sort_nodes(self.snapshot.proba, known, new)):
             nodes[target], is_target[target] = known[order], labels[order] == target
             ends[target] = gap_ends(nodes[target], is_target[target])
         for target, ranking in build_rankings(self.snapshot.proba, ends).items():

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.linear_graph import LinearGraph
-from galaxy_al.graphs.ranking import Ranking, build_rankings, gap_ends, line_keys, line_up
+from galaxy_al.graphs.ranking import Ranking, build_rankings, gap_ends, sort_keys_of, sort_nodes
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.guessing import GuessingSession
@@ -25,16 +26,16 @@ Across = Literal["shortest", "rotate"]
 
 
 class Galaxy(Strategy):
-    """Bisect the shortest path between labels of a class and others, over all classes' lines.
+    """Bisect the shortest path between labels of a class and others, over all classes' rankings.
 
     Parameters
     ----------
     across
-        Which class's line to query: ``"shortest"``, the one with the shortest path, as in the
-        paper; or ``"rotate"``, the classes in turn, each with an order of its own, as in the code
-        behind the published curves and fairer when there are many classes.
+        Which class to ask about: ``"shortest"``, the one with the shortest path, as in the paper;
+        or ``"rotate"``, the classes in turn, each with an order of its own, as in the code behind
+        the published curves and fairer when there are many classes.
     explore
-        What to ask while no line has labels of both signs; by default uniform random, as in S2.
+        What asks while no class has labels of both signs; by default uniform random, as in S2.
 
     Examples
     --------
@@ -50,7 +51,7 @@ class Galaxy(Strategy):
     """
 
     name = "galaxy"
-    summary = "bisects between differing labels on every class's line"
+    summary = "bisects between differing labels in every class's ranking"
     paper = "Zhang, Katz-Samuels and Nowak, ICML 2022"
     needs_answers = "each"
 
@@ -82,11 +83,11 @@ class GalaxySession(GuessingSession):
     ) -> None:
         super().__init__(strategy.explore, snapshot, state, rng, budget)
         self._across = strategy.across
-        # With two classes the second line is the first one's mirror image.
+        # With two classes the second ranking is the mirror image of the first.
         self._classes = range(snapshot.n_classes if snapshot.n_classes > 2 else 1)
         self._turn = int(rng.integers(len(self._classes)))
         self._orders = dict.fromkeys(self._classes, 1)
-        self._off_line = set(state.skipped)
+        self._unranked = set(state.skipped)
         self._built_without: set[int] = set()
         self._counts = Counter(self._assumed.values())
         self._rankings: dict[int, Ranking] = {}
@@ -94,22 +95,28 @@ class GalaxySession(GuessingSession):
         self._open_graphs()
 
     def _next(self) -> int | None:
-        target = self._shortest() if self._across == "shortest" else self._in_turn()
-        if target is None:
-            return None
-        return self._graphs[target].midpoint(self._orders[target])
+        target = self._choose_class()
+        return None if target is None else self._graphs[target].midpoint(self._orders[target])
+
+    def _choose_class(self) -> int | None:
+        return self._shortest() if self._across == "shortest" else self._in_turn()
 
     def _line_views(self) -> list[LineView]:
-        return [
-            LineView(
-                target, len(self._rankings[target]), *graph.span(), self._orders[target], labels
-            )
-            for target, graph in sorted(self._graphs.items())
-            for labels in [selection(graph.labels())]
-        ]
+        self._guess_pending()
+        chosen = self._choose_class()
+        # The class that is asked about comes first: its ties are broken as the question's are.
+        views = [self._view(k) for k in sorted(self._graphs, key=lambda k: k != chosen)]
+        return sorted(views, key=lambda view: view.target)
+
+    def _view(self, target: int) -> LineView:
+        graph, size, order = self._graphs[target], len(self._rankings[target]), self._orders[target]
+        first, (low, high) = graph.first_order(), (-1, size)
+        if first is not None:
+            low, high, _ = graph.path(max(order, first))
+        return LineView(target, size, low, high, order, selection(graph.labels()))
 
     def _shortest(self) -> int | None:
-        """The class with the shortest path, all at the same order; ties evenly by chance."""
+        """The class with the shortest path, all at the same order; ties evenly at random."""
         order = next(iter(self._orders.values()))
         shortest, tied = self._shortest_at(order)
         if shortest == math.inf:
@@ -122,7 +129,7 @@ class GalaxySession(GuessingSession):
         return tied[0] if len(tied) == 1 else tied[int(self._rng.integers(len(tied)))]
 
     def _shortest_at(self, order: int) -> tuple[float, list[int]]:
-        """The length of the shortest path of all lines, and the classes that have one as short."""
+        """The length of the shortest path of all classes, and the classes that have one."""
         shortest, tied = math.inf, []
         bounds = sorted((graph.least_length(order), k) for k, graph in self._graphs.items())
         for bound, target in bounds:
@@ -136,7 +143,7 @@ class GalaxySession(GuessingSession):
         return shortest, tied
 
     def _in_turn(self) -> int | None:
-        """The next class with a path, at an order of its own that grows as it must."""
+        """The next class with a path, at an order of its own that grows when it must."""
         n = len(self._classes)
         for target in ((self._turn + i) % n for i in range(n)):
             first = self._graphs[target].first_order() if target in self._graphs else None
@@ -147,9 +154,9 @@ class GalaxySession(GuessingSession):
         return None
 
     def on_change(self, index: int) -> None:
-        """Update the linear graphs."""
-        if (index in self.state.skipped) != (index in self._off_line):
-            self._move_off_or_onto_lines(index)
+        """Update rankings and graphs."""
+        if (index in self.state.skipped) != (index in self._unranked):
+            self._rank_or_unrank(index)
         super().on_change(index)
 
     def _assume(self, index: int, label: int | None) -> None:
@@ -162,53 +169,55 @@ class GalaxySession(GuessingSession):
             self._counts[before] -= 1
         if label is not None:
             self._counts[label] += 1
-        here = line_keys(self.snapshot.proba, index, self._graphs)
-        for (target, graph), key in zip(self._graphs.items(), here):
+        for target, key in self._keys_of(index):
             if label is None:
-                graph.unmark(index, key)
+                self._graphs[target].unmark(index, key)
             else:
-                graph.mark(index, key, label == target)
+                self._graphs[target].mark(index, key, label == target)
         if label is not None:
             self._open_graphs()
 
-    def _move_off_or_onto_lines(self, index: int) -> None:
+    def _rank_or_unrank(self, index: int) -> None:
+        """Take a skipped example out of the rankings, or put one back."""
         if index in self._built_without:
-            self._build_lines_with(index)
+            self._rebuild_with(index)
             return
         leaves = index in self.state.skipped
         if leaves:
             self._assume(index, None)
-        self._off_line ^= {index}
-        here = line_keys(self.snapshot.proba, index, self._graphs)
-        for (target, graph), key in zip(self._graphs.items(), here):
+        self._unranked ^= {index}
+        for target, key in self._keys_of(index):
             if leaves:
                 self._rankings[target].remove(index)
-                graph.close_up(index, key)
+                self._graphs[target].close_up(index, key)
             else:
                 self._rankings[target].restore(index)
 
-    def _build_lines_with(self, index: int) -> None:
-        """Make all lines anew: some know nothing of this example, which was skipped before."""
-        self._off_line.remove(index)
+    def _keys_of(self, index: int) -> Iterator[tuple[int, float]]:
+        return zip(self._graphs, sort_keys_of(self.snapshot.proba, index, self._graphs))
+
+    def _rebuild_with(self, index: int) -> None:
+        """Build all rankings again: some lack this example, which was skipped when they were."""
+        self._unranked.remove(index)
         self._built_without.clear()
         self._rankings.clear()
         self._graphs.clear()
         self._open_graphs()
 
     def _open_graphs(self) -> None:
-        """Line up the classes that have labels of both signs for the first time."""
+        """Rank the pool for the classes that have labels of both signs for the first time."""
         total = len(self._assumed)
         new = [k for k in self._classes if k not in self._graphs and 0 < self._counts[k] < total]
         if not new:
             return
         proba, known = self.snapshot.proba, np.array(sorted(self._assumed))
         labels = np.array([self._assumed[i] for i in known.tolist()])
-        lines, ends = {}, {}
-        for target, (order, keys) in zip(new, line_up(proba, known, new)):
+        labeled, ends = {}, {}
+        for target, (order, keys) in zip(new, sort_nodes(proba, known, new)):
             nodes, positive = known[order], labels[order] == target
             ends[target] = gap_ends(nodes, positive)
-            lines[target] = (nodes.tolist(), keys.tolist(), positive.tolist())
-        self._built_without |= self._off_line
-        for target, ranking in build_rankings(proba, ends, sorted(self._off_line)).items():
+            labeled[target] = (nodes.tolist(), keys.tolist(), positive.tolist())
+        self._built_without |= self._unranked
+        for target, ranking in build_rankings(proba, ends, sorted(self._unranked)).items():
             self._rankings[target] = ranking
-            self._graphs[target] = LinearGraph(ranking, *lines[target], self._rng)
+            self._graphs[target] = LinearGraph(ranking, *labeled[target], self._rng)

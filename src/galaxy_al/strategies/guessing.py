@@ -49,14 +49,18 @@ class GuessingSession(Session):
         """Give an example this label in ``_assumed``, or none, and update what depends on it."""
 
     def _pick(self) -> int:
-        for waiting in self._not_guessed:
-            self._assume(waiting, self._guess(waiting))
-        self._not_guessed.clear()
+        self._guess_pending()
         index = self._next()
         if index is None:
             index = self._let_ask(self._explore_with)
         self._not_guessed.add(index)
         return index
+
+    def _guess_pending(self) -> None:
+        """Assume an answer to every pending question."""
+        for index in self._not_guessed:
+            self._assume(index, self._guess(index))
+        self._not_guessed.clear()
 
     def _let_ask(self, strategy: Strategy) -> int:
         """What another strategy asks, which shares this session's state."""
