@@ -30,8 +30,8 @@ SEEDS = range(4)
 class NarrowestFirst(FairCuts):
     """The class whose cut is narrowest gets the question, as in GALAXY; no turns."""
 
-    def start(self, snapshot, *, rng, budget=100):
-        return NarrowestFirstSession(self, snapshot, rng, budget)
+    def open_session(self, snapshot, state, rng, budget):
+        return NarrowestFirstSession(self, snapshot, state, rng, budget)
 
 
 class NarrowestFirstSession(FairCutsSession):
@@ -39,29 +39,29 @@ class NarrowestFirstSession(FairCutsSession):
         targets = [k for k in self._rare if k in found]
         if not targets:
             return None
-        self._line_up()
-        ends = {k: self._lines[k].cut(self._rng) for k in targets}
+        self._rank_classes()
+        ends = {k: self._rankings[k].cut(self._rng) for k in targets}
         return min(targets, key=lambda k: ends[k][1] - ends[k][0])
 
 
 class AnyCut(FairCuts):
     """Between any two labels that differ is a cut, as in GALAXY; the narrowest is asked at."""
 
-    def start(self, snapshot, *, rng, budget=100):
-        return AnyCutSession(self, snapshot, rng, budget)
+    def open_session(self, snapshot, state, rng, budget):
+        return AnyCutSession(self, snapshot, state, rng, budget)
 
 
 class AnyCutSession(FairCutsSession):
     def _at_cut(self, target):
-        if target not in self._lines:
-            self._line_up()
-        line = self._lines[target]
-        ranks = [line.ranking.rank(place[-1]) for place in line.places]
-        differ = np.flatnonzero(np.diff(np.array(line.is_target, dtype=int)))
+        if target not in self._rankings:
+            self._rank_classes()
+        labeled = self._rankings[target]
+        ranks = [labeled.ranking.rank(place[-1]) for place in labeled.places]
+        differ = np.flatnonzero(np.diff(np.array(labeled.is_target, dtype=int)))
         gaps = [(ranks[i + 1] - ranks[i], ranks[i]) for i in differ.tolist()]
         between = sorted(gap for gap in gaps if gap[0] > 1)
         for width, low in between:
-            if self._is_free(node := line.ranking.node(low + width // 2)):
+            if self.state.is_free(node := labeled.ranking.node(low + width // 2)):
                 return node
         return super()._at_cut(target)
 

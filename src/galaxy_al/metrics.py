@@ -116,7 +116,7 @@ def average_precision(wanted: ArrayLike, score: ArrayLike) -> float:
 def _rare(truth: NDArray[Any], other: int) -> list[int]:
     rare = [k for k in np.unique(truth).tolist() if k != other]
     if not rare:
-        raise InvalidArgument(f"There is no rare class: every example is of class {other}.")
+        raise InvalidArgument(f"No example is of a rare class: all are of class {other}.")
     return rare
 
 

@@ -36,7 +36,7 @@ class Round:
     indices
         The examples labelled in this round, in order.
     generator_state
-        Where the learner's random choices stood when all was labelled: `Learner.resume` takes it.
+        The learner's random generator when all was labelled, for `Learner.resume`.
     seconds
         What the round's selection, training, scoring and judging took.
     """
@@ -68,9 +68,9 @@ def simulate(
     pool, strategy, head, batch_size, seed
         As of `Learner`.
     truth
-        N integers; the last class is the big one.
+        N integers; the last class is the majority class.
     annotator
-        Who answers; by default somebody who knows the truth. `noisy_annotator` makes mistakes.
+        Answers the questions; by default with the truth. `noisy_annotator` makes mistakes.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def noisy_annotator(
     rng: np.random.Generator,
     n_classes: int | None = None,
 ) -> Annotator:
-    """Somebody who answers some examples, drawn at random, with a wrong class.
+    """An annotator who answers random examples with a wrong class.
 
     All wrong classes are as likely. Asked again about an example, the answer is the same.
 

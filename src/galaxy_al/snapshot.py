@@ -27,8 +27,8 @@ class Snapshot:
     """The pool as the model sees it and the labels known so far, validated once.
 
     No array is copied that is already an array of the right kind: float32 and float64 tables
-    of any memory order, and read-only memory maps, are used where they lie. The snapshot cannot
-    be written; whoever changes an array that was passed in changes what strategies see.
+    of any memory order, and read-only memory maps, are used where they lie. The snapshot is
+    read-only; if you change an array that you passed in, strategies see the change.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Snapshot:
     head
         The last layer ``(W, c)``, K x d weights and K biases, for strategies that need it.
     other
-        The big class; by default the last one.
+        The majority class; by default the last one.
     skipped
         Indices that cannot be labelled and must not be asked.
 
@@ -106,9 +106,9 @@ class Snapshot:
 
     @cached_property
     def required_embeddings(self) -> NDArray[np.floating[Any]]:
-        """The embeddings for those who need them: there, finite, in a precision to compute in.
+        """The embeddings, checked: present, finite, in a precision to compute in.
 
-        That they are finite is looked at only here, since whoever needs them reads them anyway.
+        They are checked only here, by the strategies that read them anyway.
         """
         if self.embeddings is None:
             raise InvalidArgument(
@@ -129,7 +129,7 @@ class Snapshot:
 
     @property
     def required_head(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-        """The last layer, for those who cannot do without."""
+        """The last layer, checked to be present."""
         if self.head is None:
             raise InvalidArgument("The snapshot has no head: pass Snapshot(..., head=(W, c)).")
         return self.head
@@ -159,7 +159,7 @@ class Snapshot:
         return later
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Arrays come writable out of a pickle: make the snapshot anew.
+        # Arrays come writable out of a pickle: build the snapshot again.
         return Snapshot, tuple(getattr(self, field.name) for field in fields(self))
 
 

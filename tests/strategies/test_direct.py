@@ -136,7 +136,7 @@ def test_the_end_to_drop_and_the_best_threshold_are_drawn_where_they_tie():
         session._plan()
         step = session._reductions[0]
         step.low, step.high, step.factor = 17, 21, 5.0  # nothing is labelled there
-        session._shrink(step, *session._labeled_line(0))
+        session._shrink(step, *session._labeled_in_order(0))
         spaces[step.low, step.high] += 1
         thresholds[session._best_threshold(0)] += 1
     assert set(spaces) == shrunk(w, 17, 21, 5.0) == {(place, place) for place in range(17, 22)}

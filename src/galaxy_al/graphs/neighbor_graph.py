@@ -142,7 +142,7 @@ class NearestLabels:
         self._update_around(behind)
 
     def shortest_path_middle(self) -> int | None:
-        """The middle of a shortest path between different labels, ties by chance; none, if none."""
+        """The middle of a shortest path between different labels, ties at random; or None."""
         shortest = self.path_lengths.min(initial=UNREACHED)
         if shortest >= UNREACHED:
             return None
@@ -228,7 +228,7 @@ class NearestLabels:
         return np.repeat(nodes, counts), self._ends[edges]
 
     def _distinct(self, nodes: Nodes) -> Nodes:
-        """Positions at which each node stands exactly once; the slots save a sort."""
+        """Positions at which each node appears exactly once; the slots save a sort."""
         positions = np.arange(len(nodes))
         self._slots[nodes] = positions
         return np.flatnonzero(self._slots[nodes] == positions)

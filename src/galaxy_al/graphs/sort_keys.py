@@ -1,4 +1,4 @@
-"""16-bit codes that grow along a class's line and never contradict its order.
+"""16-bit codes that grow along a class's ranking and never contradict its order.
 
 An example that the model gives to another class is coded by its margin, one that it gives to the
 class itself (margin 0) above all those by max p. Both lie between 0 and 1 (add 1 to the margin),
@@ -88,7 +88,7 @@ class Scratch:
 def _logits(
     rows: Floats, classes: Sequence[int], scratch: Scratch
 ) -> tuple[Ints, NDArray[np.bool_], Ints]:
-    """Integers that grow with the margins, who is predicted to be of the class, and by max p."""
+    """Integers that grow with the margins, which rows are predicted as the class, and max p."""
     block = np.ascontiguousarray(rows.T)
     top = block.max(axis=0)
     chosen = block if len(classes) == len(block) else block[classes]

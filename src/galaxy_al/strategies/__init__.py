@@ -1,4 +1,4 @@
-"""One method a file; the registry below is what the command line, suites and tests go by."""
+"""One method per file. The command line, suites and tests use the registry below."""
 
 import inspect
 from typing import Any

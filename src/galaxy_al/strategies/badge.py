@@ -26,7 +26,7 @@ class Badge(Strategy):
     needs = ("embeddings",)
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """``budget`` askable indices: the longest gradient, then each drawn by D squared."""
+        """``budget`` askable indices: the longest gradient, then each sampled by D squared."""
         embeddings = snapshot.required_embeddings
         residual = residuals(snapshot.proba, snapshot.proba.argmax(axis=1))
         norms = squared_norms(residual) * squared_norms(embeddings)
@@ -50,9 +50,9 @@ def _first(norms: NDArray[np.float64], free: NDArray[np.bool_]) -> int:
 
 
 def _draw(weights: NDArray[np.float64], free: NDArray[np.bool_], rng: np.random.Generator) -> int:
-    """An index drawn in proportion to its weight; uniform where all that are free weigh nothing."""
+    """An index sampled in proportion to its weight; uniform if no free example has any weight."""
     sums = np.cumsum(weights)
     if sums[-1] <= 0:
         return int(rng.choice(np.flatnonzero(free)))
-    drawn = np.searchsorted(sums, rng.random() * sums[-1], side="right")
-    return int(min(drawn, np.searchsorted(sums, sums[-1])))
+    sampled = np.searchsorted(sums, rng.random() * sums[-1], side="right")
+    return int(min(sampled, np.searchsorted(sums, sums[-1])))

@@ -27,7 +27,7 @@ _MOST_BYTES = 2 << 30
 _CELLS_AT_ONCE = 1 << 16
 _FIRST_TRIED = 64
 _UPDATES_PER_INVERSION = 32
-_LOST_DIGITS = 1e-6  # tables that have shrunk so much by subtraction are computed anew
+_LOST_DIGITS = 1e-6  # tables that have shrunk so much by subtraction are computed again
 
 
 class Bait(Strategy):
@@ -44,7 +44,7 @@ class Bait(Strategy):
         as let K times ``dim`` be 640 at most, so that the matrices fit the cache, and one at
         least; memory and work grow with its square.
     candidates
-        Look only at this many unlabelled examples, drawn at random, twice the budget at least;
+        Look only at this many random unlabelled examples, at least twice the budget;
         by default at all. Each costs 16 K^2 + 8 ``dim`` bytes: where that comes to more than 2 GB
         you are asked to say.
     regularization
@@ -126,7 +126,7 @@ def _threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def principal_axes(embeddings: NDArray[Any], dim: int) -> Matrix:
-    """The ``dim`` directions, one a column, that keep most of the sum of h h'."""
+    """The ``dim`` directions, one per column, that keep most of the sum of h h'."""
     moment = np.zeros((embeddings.shape[1],) * 2)
     for low, high in row_blocks(len(embeddings), ROWS_AT_ONCE):
         block = embeddings[low:high].astype(np.float64)
@@ -184,7 +184,7 @@ class _Design:
         self._invert()
 
     def weighted(self) -> Matrix:
-        """G = M^-1 F_U M^-1, computed anew: small differences of it would drown in rounding."""
+        """G = M^-1 F_U M^-1, from scratch: small differences of it would drown in rounding."""
         product: Matrix = self.inverse @ self._wanted @ self.inverse
         return product
 
@@ -258,7 +258,7 @@ class _Forms:
         self._for_blocks(fill, len(which))
 
     def largest_fall(self, without: list[int]) -> int:
-        """Where the example stands whose adding lets the trace fall most.
+        """The position of the example that lowers the trace most when it is added.
 
         Of many only those whose bound is high enough are computed.
         """
@@ -307,7 +307,7 @@ class _Forms:
             bounds, sizes = self._bounds()
         first = left[np.argpartition(-bounds[left], _FIRST_TRIED)[:_FIRST_TRIED]]
         reached = self._falls(first).max()
-        # Bounds are rounded, too, and may lie a little below what they bound.
+        # Bounds are rounded as well and may lie a little below what they bound.
         slack = 1e-9 * (abs(reached) + np.abs(bounds[left])) + 1e-12 * sizes[left]
         return np.union1d(first, left[bounds[left] + slack >= reached])
 

@@ -22,7 +22,7 @@ class ClusterMargin(Strategy):
     """Ask about small margins, from all clusters in turn, the smallest clusters first.
 
     The pool is clustered once, by `prepare` or with the first batch, and the clusters are kept:
-    an object of this class belongs to one pool. A pool of another size is clustered anew;
+    an object of this class belongs to one pool. A pool of another size is clustered again;
     another one of the same size must be prepared.
 
     Parameters
@@ -30,7 +30,7 @@ class ClusterMargin(Strategy):
     n_clusters
         How many clusters; the paper has 50.
     sample_size
-        How many examples, drawn at random, are clustered by average linkage; each of the others
+        How many random examples are clustered by average linkage; each of the others
         belongs to the cluster with the nearest centre.
 
     Examples

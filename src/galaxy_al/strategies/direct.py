@@ -1,8 +1,8 @@
 """DIRECT: Nuggehalli, Zhang, Jain and Nowak, Deep Active Learning under Imbalance and Label Noise.
 
-Class k's line is here the pool by descending margin p_k - max p, GALAXY's read from its end. A
-threshold j says that the first j examples are of class k. It scores the labels it gets right less
-those it gets wrong.
+Class k's ranking is here the pool by descending margin p_k - max p, GALAXY's read from its end. A
+threshold j says that the first j examples are of class k. Its score is the number of labels it gets
+right less those it gets wrong.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Direct(Strategy):
         return DirectSession(self, snapshot, state, rng, budget)
 
 
-class _Line:
-    """A class's line, from the largest margin down."""
+class _Descending:
+    """A class's ranking, from the largest margin down."""
 
     def __init__(self, ranking: Ranking) -> None:
         self._ranking = ranking
@@ -74,11 +74,11 @@ class _Line:
         return len(self._ranking)
 
     def place(self, node: int) -> int:
-        """How many stand before a node."""
+        """How many nodes are before a node."""
         return len(self) - 1 - self._ranking.rank(node)
 
     def nodes(self, places: Iterable[int]) -> Iterator[int]:
-        """Who stands at some places."""
+        """The nodes at some places."""
         return (self._ranking.node(len(self) - 1 - place) for place in places)
 
 
@@ -96,7 +96,7 @@ class _Reduction:
 class DirectSession(QueuedSession):
     """Hands out groups; an answer that is not in when the next group is made does not count.
 
-    A skipped example stays on the lines, as one that is not labelled.
+    A skipped example stays in the rankings like one that is not labelled.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class DirectSession(QueuedSession):
     ) -> None:
         super().__init__(snapshot, state, rng, budget)
         self._annotators = strategy.annotators
-        self._lines: dict[int, _Line] = {}
+        self._rankings: dict[int, _Descending] = {}
         self._reductions: deque[_Reduction] = deque()
         self._widenings: deque[int] = deque()
         self._n_left = 0
@@ -133,38 +133,40 @@ class DirectSession(QueuedSession):
         self._reductions.extend(steps)
         in_random_order = self._rng.permutation(n_classes).tolist()
         self._widenings.extend(in_random_order[: self._budget - half])
-        self._line_up({step.target for step in self._reductions} | set(self._widenings))
+        self._rank_classes({step.target for step in self._reductions} | set(self._widenings))
 
-    def _line_up(self, classes: set[int]) -> None:
-        """Make the lines that are not there yet."""
+    def _rank_classes(self, classes: set[int]) -> None:
+        """Rank the pool for the classes that have no ranking yet."""
         wanted = {}
-        for target in sorted(classes - self._lines.keys()):
-            nodes, signs = self._labeled_line(target)
+        for target in sorted(classes - self._rankings.keys()):
+            nodes, signs = self._labeled_in_order(target)
             # The ends of the version space are looked up first: lookups between are then fast.
             ends = (i for i in reversed(_version_space(signs)) if 0 <= i < len(nodes))
             wanted[target] = [nodes[i] for i in ends] or [0]
         rankings = build_rankings(self.snapshot.proba, wanted) if wanted else {}
-        self._lines.update((target, _Line(ranking)) for target, ranking in rankings.items())
+        self._rankings.update(
+            (target, _Descending(ranking)) for target, ranking in rankings.items()
+        )
 
     def _reduce(self) -> list[int]:
         """The next group of the first reduction; from the second on the version space shrinks."""
         step = self._reductions[0]
-        nodes, signs = self._labeled_line(step.target)
+        nodes, signs = self._labeled_in_order(step.target)
         if step.high < 0:
             self._open(step, nodes, signs)
         else:
             self._shrink(step, nodes, signs)
-        group = self._draw_between(step, min(step.n_left, self._annotators))
+        group = self._sample_between(step, min(step.n_left, self._annotators))
         step.n_left -= len(group)
         if not (group and step.n_left):
             self._reductions.popleft()
         return group
 
     def _open(self, step: _Reduction, nodes: list[int], signs: NDArray[np.int64]) -> None:
-        line = self._lines[step.target]
+        ranking = self._rankings[step.target]
         low, high = _version_space(signs)
-        step.low = line.place(nodes[low]) if low >= 0 else 0
-        step.high = line.place(nodes[high]) if high < len(nodes) else len(line) - 1
+        step.low = ranking.place(nodes[low]) if low >= 0 else 0
+        step.high = ranking.place(nodes[high]) if high < len(nodes) else len(ranking) - 1
         n_labeled = min(high, len(nodes) - 1) - max(low, 0) + 1
         n_unlabeled = step.high - step.low + 1 - n_labeled
         step.factor = max(n_unlabeled, 1) ** (1 / math.ceil(step.n_left / self._annotators))
@@ -175,7 +177,7 @@ class DirectSession(QueuedSession):
         The score at the high end less that at the low end is twice the sum of the signs between.
         It changes only where a labelled example is dropped, so we go from one to the next.
         """
-        place = self._lines[step.target].place
+        place = self._rankings[step.target].place
         first, last = (bisect_left(nodes, end, key=place) for end in (step.low, step.high))
         inner = deque(zip(map(place, nodes[first:last]), signs[first:last].tolist()))
         balance = sum(sign for _, sign in inner)
@@ -203,48 +205,48 @@ class DirectSession(QueuedSession):
         until = min(int(low.searchsorted(to_first)), int(high.searchsorted(to_last)), count - 1)
         return int(low[until]), int(high[until])
 
-    def _draw_between(self, step: _Reduction, count: int) -> list[int]:
+    def _sample_between(self, step: _Reduction, count: int) -> list[int]:
         """Free examples, uniform in the version space, ``count`` if there are so many."""
-        line, places = self._lines[step.target], range(step.low, step.high + 1)
+        ranking, places = self._rankings[step.target], range(step.low, step.high + 1)
         if len(places) <= 2 * (self.state.n_busy + count):
-            free = np.array(list(filter(self.state.is_free, line.nodes(places))), dtype=np.intp)
+            free = np.array(list(filter(self.state.is_free, ranking.nodes(places))), dtype=np.intp)
             shuffled: list[int] = self._rng.permutation(free)[:count].tolist()
             return shuffled
-        drawn: dict[int, None] = {}
-        while len(drawn) < count:
+        found: dict[int, None] = {}
+        while len(found) < count:
             place = int(self._rng.integers(step.low, step.high + 1))
-            drawn.update(dict.fromkeys(filter(self.state.is_free, line.nodes([place]))))
-        return list(drawn)
+            found.update(dict.fromkeys(filter(self.state.is_free, ranking.nodes([place]))))
+        return list(found)
 
     def _widen(self) -> list[int]:
         """Free examples next to a class's best threshold, left and right in turn."""
         share = math.ceil(self._n_left / len(self._widenings))
         target = self._widenings.popleft()
-        line, threshold = self._lines[target], self._best_threshold(target)
-        sides = range(threshold - 1, -1, -1), range(threshold, len(line))
-        left, right = (filter(self.state.is_free, line.nodes(side)) for side in sides)
+        ranking, threshold = self._rankings[target], self._best_threshold(target)
+        sides = range(threshold - 1, -1, -1), range(threshold, len(ranking))
+        left, right = (filter(self.state.is_free, ranking.nodes(side)) for side in sides)
         in_turn = (node for pair in zip_longest(left, right) for node in pair)
         return list(islice((node for node in in_turn if node is not None), share))
 
     def _best_threshold(self, target: int) -> int:
-        """The threshold that scores highest, drawn uniformly from those that tie.
+        """The threshold that scores highest, chosen uniformly from those that tie.
 
         The score is the same all the way from one labelled example to the next.
         """
-        nodes, signs = self._labeled_line(target)
-        line, score = self._lines[target], np.append(0, signs.cumsum())
+        nodes, signs = self._labeled_in_order(target)
+        ranking, score = self._rankings[target], np.append(0, signs.cumsum())
         firsts, lengths = [], []
         for i in np.flatnonzero(score == score.max()).tolist():
-            firsts.append(line.place(nodes[i - 1]) + 1 if i > 0 else 0)
-            last = line.place(nodes[i]) if i < len(nodes) else len(line)
+            firsts.append(ranking.place(nodes[i - 1]) + 1 if i > 0 else 0)
+            last = ranking.place(nodes[i]) if i < len(nodes) else len(ranking)
             lengths.append(last - firsts[-1] + 1)
-        drawn = int(self._rng.integers(sum(lengths)))
+        chosen = int(self._rng.integers(sum(lengths)))
         before = np.cumsum(lengths) - lengths
-        stretch = int(before.searchsorted(drawn, side="right")) - 1
-        return firsts[stretch] + drawn - int(before[stretch])
+        stretch = int(before.searchsorted(chosen, side="right")) - 1
+        return firsts[stretch] + chosen - int(before[stretch])
 
-    def _labeled_line(self, target: int) -> tuple[list[int], NDArray[np.int64]]:
-        """The labelled examples in the line's order, and for each 1 if it is of the class or -1."""
+    def _labeled_in_order(self, target: int) -> tuple[list[int], NDArray[np.int64]]:
+        """The labelled examples in order of rank, with 1 for those of the class and -1 for others."""
         known = np.array(sorted(self.state.labels), dtype=np.intp)
         if not len(known):
             return [], np.empty(0, dtype=np.int64)
@@ -254,9 +256,9 @@ class DirectSession(QueuedSession):
 
 
 def _version_space(signs: NDArray[np.int64]) -> tuple[int, int]:
-    """Among labels in the line's order, the last + before the first - and the mirror of that.
+    """Among labels in order of rank, the last + before the first -, and the mirror of that.
 
-    -1 and the number of labels stand for the ends of the line.
+    -1 and the number of labels mean the ends of the ranking.
     """
     positive, negative = np.flatnonzero(signs > 0), np.flatnonzero(signs < 0)
     first_negative = int(negative[0]) if len(negative) else len(signs)

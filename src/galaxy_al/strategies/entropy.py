@@ -32,6 +32,6 @@ class Entropy(Strategy):
 
 
 def _negative_entropy(rows: NDArray[Any]) -> NDArray[Any]:
-    # 0 log 0 is 0: the logarithm of 1 stands in for that of 0.
+    # 0 log 0 is 0: the logarithm of 1 replaces that of 0.
     sums: NDArray[Any] = (rows * np.log(np.where(rows > 0, rows, 1))).sum(axis=1)
     return sums

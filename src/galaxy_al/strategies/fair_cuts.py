@@ -1,17 +1,18 @@
-"""Fair cuts: GALAXY's lines, with discovery, a fair division among the classes and one cut each.
+"""Fair cuts: GALAXY's rankings, with discovery, a fair share for each class and one cut per class.
 
-What a question is, in order:
+How each question is chosen:
 
-1. While a declared class has no label, with probability ``discover``, one that looks for it: as
-   often where the model is least sure, since it cannot be sure of what it has never seen, as by
-   chance, which finds also what the model is wrongly sure of. When all classes have a label, one
-   by chance with probability ``sample``. All that chance asks is a fair sample of what was not
-   labelled.
-2. Otherwise the next rare class in turn that has a label gets it, so that all get equally many.
-3. On its line, GALAXY's order of the pool from the least to the most likely, the cut is where the
-   fewest labels are on the wrong side. One wrong label does not move it, and there is one cut,
-   where GALAXY has one between any two labels that differ.
-4. Ask for the free example nearest to the middle of the two labels at the cut: this bisects until
+1. While a declared class has no label, a share ``discover`` of the questions look for it. Half of
+   these are where the model is least sure, since it cannot be sure of what it has never seen. The
+   other half are random, which also finds what the model is wrongly sure of. Once every class has
+   a label, a share ``sample`` of the questions are random. All random questions together are a
+   fair sample of what was not labelled.
+2. The other questions go to the rare classes that have a label, in turn, so that all get equally
+   many.
+3. In a class's ranking, GALAXY's order of the pool from the least to the most likely, the cut is
+   where the fewest labels are on the wrong side. One wrong label does not move it. There is one
+   cut per class, where GALAXY has one between any two labels that differ.
+4. Ask for the free example nearest to the middle of the two labels at the cut. This bisects until
    nothing is left between them, and then widens around the cut.
 """
 
@@ -33,18 +34,18 @@ from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.session import LineView, Session, selection
 
-CHANCE = 1 / 2  # of the questions that look for a missing class
+RANDOM_SHARE = 1 / 2  # of the questions that look for a missing class
 
 
 class FairCuts(Strategy):
-    """Ask around the cut of each rare class in turn, and some by chance.
+    """Ask around the cut of each rare class in turn, and some at random.
 
     Parameters
     ----------
     discover
         The share of questions that look for a missing class while a declared one has no label.
     sample
-        The share of questions by chance afterwards.
+        The share of random questions afterwards.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class FairCuts(Strategy):
     """
 
     name = "fair-cuts"
-    summary = "around each rare class's cut in turn, some by chance"
+    summary = "around each rare class's cut in turn, some at random"
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
@@ -96,9 +97,9 @@ class _LabeledRanking:
             self.is_target.insert(at, is_target)
 
     def cut(self, rng: np.random.Generator) -> tuple[int, int]:
-        """The ranks of the labels below and above the cut, those of the line's ends if none.
+        """The ranks of the labels below and above the cut, those of the ranking's ends if none.
 
-        Ties are broken evenly by chance.
+        Ties are broken evenly at random.
         """
         steps = np.where(self.is_target, -1, 1)
         right = np.append(0, steps.cumsum())  # right side, less those that always are
@@ -142,8 +143,8 @@ class FairCutsSession(GuessingSession):
         is_complete = found.issuperset(self._rare)
         share = self._strategy.sample if is_complete else self._strategy.discover
         if self._rng.random() < share:
-            by_chance = is_complete or len(found) < 2 or self._rng.random() < CHANCE
-            return None if by_chance else self._let_ask(Confidence())
+            is_random = is_complete or len(found) < 2 or self._rng.random() < RANDOM_SHARE
+            return None if is_random else self._let_ask(Confidence())
         target = self._in_turn(found)
         return None if target is None else self._at_cut(target)
 
@@ -159,28 +160,28 @@ class FairCutsSession(GuessingSession):
         """The free example nearest to the middle of a cut, of two the likelier one."""
         if target not in self._rankings:
             self._rank_classes()
-        line = self._rankings[target]
-        low, high = line.cut(self._rng)
-        size, middle = len(line.ranking), (low + high) // 2
+        labeled = self._rankings[target]
+        low, high = labeled.cut(self._rng)
+        size, middle = len(labeled.ranking), (low + high) // 2
         for distance in count():
             for rank in (middle + distance, middle - distance):
-                if 0 <= rank < size and self.state.is_free(node := line.ranking.node(rank)):
+                if 0 <= rank < size and self.state.is_free(node := labeled.ranking.node(rank)):
                     return node
-        raise AssertionError("ask looks first whether anything is free")
+        raise AssertionError("ask checks first that an example is free")
 
     def _line_views(self) -> list[LineView]:
-        return [line.view(target, self._rng) for target, line in sorted(self._rankings.items())]
+        return [ranking.view(k, self._rng) for k, ranking in sorted(self._rankings.items())]
 
     def _assume(self, index: int, label: int | None) -> None:
         before = self._assumed.pop(index, None)
         if label is not None:
             self._assumed[index] = label
         if before != label:
-            for target, line in self._rankings.items():
-                line.put(index, None if label is None else label == target)
+            for target, ranking in self._rankings.items():
+                ranking.put(index, None if label is None else label == target)
 
     def _rank_classes(self) -> None:
-        """Make the lines that are missing, of all classes that have a label."""
+        """Rank the pool for the classes that have a label and no ranking yet."""
         known = np.array(sorted(self._assumed))
         labels = np.array([self._assumed[i] for i in known.tolist()])
         new = [k for k in self._rare if k not in self._rankings and k in labels]

@@ -2,7 +2,7 @@
 
 The gradient of the loss by the last layer's weights is (p - onehot(label)) x h, a K x d table.
 Its norm is the product of the two factors' norms, and the dot product of two such tables the
-product of the factors' dot products: nobody has to write the N x (K d) matrix.
+product of the factors' dot products: the N x (K d) matrix is never needed.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from galaxy_al.strategies.base import Strategy
 
 
 class Random(Strategy):
-    """Ask about examples drawn uniformly without replacement.
+    """Ask about examples sampled uniformly without replacement.
 
     Examples
     --------
@@ -25,6 +25,6 @@ class Random(Strategy):
     is_random = True
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """``budget`` askable indices, drawn uniformly without replacement."""
+        """``budget`` askable indices, sampled uniformly without replacement."""
         candidates = snapshot.askable()
         return rng.choice(candidates, size=min(budget, len(candidates)), replace=False)

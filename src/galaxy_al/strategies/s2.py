@@ -28,7 +28,7 @@ class S2(Strategy):
     """Bisect the shortest path between any two different labels on a graph of neighbours.
 
     The graph is made once, by `prepare` or of the first snapshot, and kept: an object of this
-    class belongs to one pool. For a pool of another size it is made anew; another one of the
+    class belongs to one pool. For a pool of another size it is built again; another one of the
     same size must be prepared.
 
     Parameters
@@ -83,9 +83,9 @@ class S2(Strategy):
         return self.graph
 
     def predict(self, snapshot: Snapshot, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """For every example the nearest label on the graph, ties by chance.
+        """For every example the nearest label on the graph, ties at random.
 
-        Where no label can be reached it is the big class.
+        If no label can be reached, it is the majority class.
         """
         graph = self.graph_for(snapshot, rng)
         return nearest_label(graph, snapshot.labels, snapshot.other, rng)

@@ -30,7 +30,7 @@ class TypiClust(Strategy):
     Parameters
     ----------
     candidates
-        Of a larger pool so many are drawn at random, and the clusters are made of these.
+        The clusters of a larger pool are computed from this many random examples.
 
     Examples
     --------
