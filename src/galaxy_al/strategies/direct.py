@@ -246,7 +246,7 @@ class DirectSession(QueuedSession):
         return firsts[stretch] + chosen - int(before[stretch])
 
     def _labeled_in_order(self, target: int) -> tuple[list[int], NDArray[np.int64]]:
-        """The labelled examples in order of rank, with 1 for those of the class and -1 for others."""
+        """The labelled examples in order of rank, and 1 for those of the class, -1 for others."""
         known = np.array(sorted(self.state.labels), dtype=np.intp)
         if not len(known):
             return [], np.empty(0, dtype=np.int64)
