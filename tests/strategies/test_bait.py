@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import UNLABELED, Snapshot
-from galaxy_al.strategies import fisher
+from galaxy_al.strategies import bait
+from galaxy_al.strategies import fisher as linear_algebra
 from galaxy_al.strategies.bait import Bait
 from support.embedded_pools import embedded_pools
 
@@ -53,8 +54,8 @@ def wide_pool(size, n_classes, dim, seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_bounds_that_save_work_on_large_pools_lose_nothing(seed, monkeypatch):
-    monkeypatch.setattr(fisher, "_CELLS_AT_ONCE", 200)  # many blocks
-    monkeypatch.setattr(fisher, "_FIRST_TRIED", 3)
+    monkeypatch.setattr(linear_algebra, "_CELLS_AT_ONCE", 200)  # many blocks
+    monkeypatch.setattr(linear_algebra, "_FIRST_TRIED", 3)
     snapshot = wide_pool(100, 3, 3, seed)
     chosen = Bait().rank(snapshot, 5, np.random.default_rng(0)).tolist()
     assert chosen == naive_bait(snapshot, snapshot.embeddings, 5, 1.0)
@@ -87,7 +88,7 @@ def test_fewer_candidates_are_drawn_only_if_asked_for():
 
 
 def test_more_memory_than_is_decent_must_be_asked_for(monkeypatch):
-    monkeypatch.setattr(fisher, "_MOST_BYTES", (16 * 9 + 8 * 2) * 30 + 32 * 6**2)
+    monkeypatch.setattr(bait, "_MOST_BYTES", (16 * 9 + 8 * 2) * 30 + 32 * 6**2)
     snapshot = wide_pool(60, 3, 2, 0)
     with pytest.raises(ValueError, match=r"50 candidates, 3 classes and dim 2.*candidates="):
         Bait().rank(snapshot, 5, np.random.default_rng(0))
