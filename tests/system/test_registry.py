@@ -1,0 +1,59 @@
+"""Names from entry points are found late, loaded when wanted, and fail one at a time."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.system.registry import Registry
+
+MODULE = "CIRCLE = 1\nSQUARE = 4\n"
+ENTRY_POINTS = """[test_galaxy_al.shapes]
+circle = galaxy_al_test_shapes:CIRCLE
+square = galaxy_al_test_shapes:SQUARE
+broken = galaxy_al_test_no_such_module:SHAPE
+"""
+
+
+@pytest.fixture
+def shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
+    """A registry with one built-in shape, and a package that offers three."""
+    (tmp_path / "galaxy_al_test_shapes.py").write_text(MODULE)
+    about = tmp_path / "shapes_plugin-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shapes-plugin\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "galaxy_al_test_shapes", raising=False)
+    return Registry("shape", "test_galaxy_al.shapes", {"circle": 100})
+
+
+def test_a_plugin_is_listed_without_being_imported(shapes: Registry[int]) -> None:
+    assert list(shapes) == ["circle", "square", "broken"]
+    assert len(shapes) == 3
+    assert "galaxy_al_test_shapes" not in sys.modules
+
+
+def test_a_plugin_is_imported_when_it_is_looked_up(shapes: Registry[int]) -> None:
+    assert shapes["square"] == 4
+    assert "galaxy_al_test_shapes" in sys.modules
+
+
+def test_a_plugin_cannot_replace_what_is_built_in(shapes: Registry[int]) -> None:
+    list(shapes)
+    assert shapes["circle"] == 100
+
+
+def test_a_plugin_that_cannot_be_imported_is_named(shapes: Registry[int]) -> None:
+    with pytest.raises(GalaxyError, match=r"'broken' of the package shapes-plugin.*no_such_module"):
+        shapes["broken"]
+
+
+def test_an_unknown_name_is_an_invalid_argument_and_a_missing_key(shapes: Registry[int]) -> None:
+    message = "Unknown shape 'sqare'. Choose from: broken, circle, square."
+    with pytest.raises(InvalidArgument) as caught:
+        shapes["sqare"]
+    assert str(caught.value) == message
+    assert "sqare" not in shapes
+    assert shapes.get("sqare") is None
