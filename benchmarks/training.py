@@ -21,7 +21,7 @@ from torch.nn import functional
 from galaxy_al.data import load_pool
 from galaxy_al.metrics import balanced_accuracy
 from galaxy_al.models.embedding import embed
-from galaxy_al.models.networks.embedders import EfficientNetLite
+from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.networks.resnet import ResNet18
 from galaxy_al.models.networks.training import RECIPES, Trainer
 
@@ -117,7 +117,7 @@ def resnet():
 
 def embedding(side, suffix, size=640):
     """Files read, scaled and embedded, beside the network alone on batches that are ready."""
-    embedder = EfficientNetLite()
+    embedder = load_embedder("images")
     ready = torch.rand(64, 3, 128, 128).contiguous(memory_format=torch.channels_last)
     network = embedder._network
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.kernel import KernelTrainer
-from galaxy_al.models.sklearn_head import Head, HeadTrainer, MakeHead
+from galaxy_al.models.protocols import Head, MakeHead
+from galaxy_al.models.sklearn_head import HeadTrainer
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
 from galaxy_al.strategies.copying import fork

@@ -11,9 +11,9 @@ from PIL import Image
 
 from galaxy_al import GalaxyError
 from galaxy_al.data import load_pool
-from galaxy_al.models import embedding as module
+from galaxy_al.models import vector_cache as module
+from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
-from galaxy_al.models.networks.embedders import EfficientNetLite
 from support.mean_color import MeanColor
 
 
@@ -220,7 +220,7 @@ def test_the_offline_default_tells_pictures_apart(tmp_path):
             noisy = (picture[..., None] + rng.normal(scale=25, size=(48, 48, 3))).clip(0, 255)
             Image.fromarray(noisy.astype(np.uint8)).save(tmp_path / "photos" / f"{name}{i}.png")
     pool = load_pool(tmp_path / "photos")
-    vectors = embed(pool, EfficientNetLite(), cache=tmp_path / "cache", batch_size=5).vectors
+    vectors = embed(pool, load_embedder("images"), cache=tmp_path / "cache", batch_size=5).vectors
     assert vectors.shape == (12, 1280)
     assert np.isfinite(vectors).all()
     kinds = np.array([name[:4] for name in pool.ids])

@@ -17,9 +17,9 @@ from galaxy_al import GalaxyError
 from galaxy_al.cli.main import cli
 from galaxy_al.data import load_pool
 from galaxy_al.data.tables import read_table
+from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.kernel import KernelTrainer
-from galaxy_al.models.networks.embedders import EfficientNetLite, load_embedder
 from galaxy_al.models.networks.onnx import save_onnx
 from galaxy_al.models.networks.training import Trainer
 from galaxy_al.models.saving import load_model, save_model
@@ -73,7 +73,9 @@ def test_saving_and_loading_leave_torchs_generator_alone(tmp_path):
 
 def test_the_card_says_what_the_model_needs(tmp_path):
     model = Trainer("linear", n_classes=3).fit(np.zeros((4, 1280), dtype=np.float32), {0: 0, 1: 1})
-    save_model(model, tmp_path, classes=CLASSES, embedder=EfficientNetLite(160))
+    save_model(
+        model, tmp_path, classes=CLASSES, embedder=load_embedder("images", "efficientnet-lite0@160")
+    )
     card = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
     assert card["classes"] == list(CLASSES)
     assert card["classes_with_labels"] == [0, 1]
@@ -91,8 +93,8 @@ def test_what_is_no_model_is_refused(tmp_path):
         load_model(tmp_path)
     save_model(model, tmp_path, classes=CLASSES)
     card = (tmp_path / "card.json").read_text(encoding="utf-8")
-    (tmp_path / "card.json").write_text(card.replace('"format": 1', '"format": 9'))
-    with pytest.raises(GalaxyError, match="its format is 9, not 1"):
+    (tmp_path / "card.json").write_text(card.replace('"format": 2', '"format": 1'))
+    with pytest.raises(GalaxyError, match="its format is 1, not 2: train it again"):
         load_model(tmp_path)
     (tmp_path / "card.json").write_text("{")
     with pytest.raises(GalaxyError, match=r"Cannot read .*card.json"):
@@ -172,7 +174,7 @@ def photos(tmp_path):
 def test_predict_writes_what_the_model_says_of_new_images(photos, tmp_path, monkeypatch, suffix):
     monkeypatch.setenv("GALAXY_AL_HOME", str(tmp_path / "home"))
     pool = load_pool(photos)
-    embedder = EfficientNetLite(32)
+    embedder = load_embedder("images", "efficientnet-lite0@32")
     found = embed(pool, embedder)
     labels = {i: int(pool.ids[i][-5]) % 2 for i in found.good()[:6].tolist()}
     model = Trainer("linear", n_classes=2).fit(found.vectors, labels)

@@ -149,8 +149,8 @@ def is_own_pool(setting: str) -> bool:
 
 
 def _embedded(pool: Pool) -> tuple[NDArray[np.float32], NDArray[np.int64], str]:
+    from galaxy_al.models.embedders import load_embedder
     from galaxy_al.models.embedding import embed
-    from galaxy_al.models.networks.embedders import load_embedder
 
     embedder = load_embedder(pool.kind)
     found = embed(pool, embedder)

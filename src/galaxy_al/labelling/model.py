@@ -18,8 +18,8 @@ from galaxy_al.labelling.evaluation import cross_validated
 from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import IMPORTER, Project, open_log, open_project, read_settings
 from galaxy_al.learner import NextRound
-from galaxy_al.models.embedding import Embedder
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
+from galaxy_al.models.protocols import Embedder
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,6 @@ def save_trained(folder: Path, output: Path) -> int:
 def _embedder(project: Project) -> Embedder | None:
     if project.pool.kind == "embeddings":
         return None
-    from galaxy_al.models.networks.embedders import load_embedder
+    from galaxy_al.models.embedders import load_embedder
 
     return load_embedder(project.pool.kind, project.settings.embedder or None)

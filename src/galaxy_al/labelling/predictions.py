@@ -62,7 +62,7 @@ def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
         return vectors, {}
     if saved.embedder is None:
         return without_unreadable(pool)
-    from galaxy_al.models.networks.embedders import load_embedder
+    from galaxy_al.models.embedders import load_embedder
 
     embedder = load_embedder(saved.kind, saved.embedder)
     if embedder.version != saved.version:

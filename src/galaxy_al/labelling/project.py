@@ -220,8 +220,8 @@ def _embedded(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
             vectors[list(bad)] = 0
         return Project(folder, settings, pool, vectors, bad)
     try:
+        from galaxy_al.models.embedders import load_embedder
         from galaxy_al.models.embedding import embed
-        from galaxy_al.models.networks.embedders import load_embedder
 
         embedder = load_embedder(pool.kind, settings.embedder or None)
     except ModuleNotFoundError as error:

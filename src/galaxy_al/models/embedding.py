@@ -1,65 +1,27 @@
-"""Embedding a pool by a pretrained network, into a cache that survives a kill."""
+"""Embedding a pool with a pretrained network, by way of a cache that survives a kill."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, InvalidArgument, one_line
-from galaxy_al.models.images import read_image
+from galaxy_al.models.images import read_item
+from galaxy_al.models.protocols import Embedder, Encoder, Vectors
+from galaxy_al.models.vector_cache import VectorCache, cache_folder
 from galaxy_al.system.files import locked
 from galaxy_al.system.folders import home_folder
 from galaxy_al.system.threads import n_threads
 
-Vectors = NDArray[np.float32]
-
-_DONE, _BAD = 1, 2  # 0 is still to do
-
-
-class Embedder(Protocol):
-    """Turns examples into vectors.
-
-    Parameters
-    ----------
-    kind
-        ``"images"`` or ``"texts"``.
-    name
-        By which it can be had again.
-    version
-        Other whenever its vectors would be; they are kept by it.
-    width
-        The length of a vector.
-    batch_size
-        How many examples it likes to take at once.
-    side
-        Images may be given to `prepare` as small as this; None is as they are.
-    preprocessing
-        What is done to an example before the network, for the card of an exported model.
-    """
-
-    kind: str
-    name: str
-    version: str
-    width: int
-    batch_size: int
-    side: int | None
-    preprocessing: dict[str, Any]
-
-    def prepare(self, item: Any) -> Any:
-        """What the model takes of one example; run in threads."""
-
-    def embed(self, batch: Sequence[Any]) -> Vectors:
-        """The vectors of prepared examples."""
+_BATCHES_AHEAD = 2  # prepared while the network works on the one before
 
 
 @dataclass(frozen=True)
@@ -69,7 +31,7 @@ class Embedded:
     Parameters
     ----------
     vectors
-        One row an example, mapped from the cache; zeros for those that are bad.
+        One row per example, mapped from the cache; zeros for those that are bad.
     bad
         Why examples could not be embedded, by index.
     """
@@ -82,6 +44,13 @@ class Embedded:
         return np.setdiff1d(np.arange(len(self.vectors)), list(self.bad))
 
 
+class _Batch(NamedTuple):
+    """Prepared examples by index, and why others could not be prepared."""
+
+    prepared: dict[int, Any]
+    bad: dict[int, str]
+
+
 def embed(
     pool: Any,
     embedder: Embedder,
@@ -90,7 +59,7 @@ def embed(
     batch_size: int | None = None,
     show_progress: bool = True,
 ) -> Embedded:
-    """Embed a pool, or go on where an earlier run stopped.
+    """Embed a pool, or resume where an earlier run stopped.
 
     Vectors are kept by the content of the pool and the model, in ``cache`` or the folder
     ``embeddings`` of ``GALAXY_AL_HOME``. An example that cannot be read is noted and left out.
@@ -101,84 +70,71 @@ def embed(
     if pool.kind != embedder.kind:
         raise InvalidArgument(f"{embedder.name} embeds {embedder.kind}, got a pool of {pool.kind}.")
     place = home_folder() / "embeddings" if cache is None else Path(cache)
-    folder = place / _key(pool.content, len(pool), embedder.version)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise GalaxyError(f"Cannot keep vectors in {folder}: {error.strerror}.") from error
+    folder = cache_folder(place, pool.content, len(pool), embedder.version)
     with locked(folder / "lock"):  # two runs at once do the work once
-        store = _Store(folder, len(pool), embedder)
-        todo = store.todo()
-        done = _prepared(pool.items, embedder, todo, size)
-        for indices, batch, problems in _with_progress(done, len(todo), show_progress):
-            store.write(*_embedded(embedder, indices, batch, problems))
-        return store.result()
+        kept = VectorCache(folder, len(pool), embedder)
+        if todo := kept.todo():
+            # An embedder that is not loaded yet is loaded here: in a thread that prepares an
+            # example, a model that cannot be loaded would be taken for a bad example.
+            encoder: Encoder = getattr(embedder, "encoder", embedder)
+            prepare = partial(_prepare, pool.items, encoder, embedder.side)
+            batches = _prepare_ahead(prepare, todo, size)
+            for batch in _with_progress(batches, len(todo), show_progress):
+                vectors, bad = _embed_batch(encoder, batch.prepared)
+                kept.write(vectors, batch.bad | bad)
+        return Embedded(kept.vectors(), kept.bad())
 
 
-def _embedded(
-    embedder: Embedder, indices: list[int], batch: list[Any], bad: dict[int, str]
-) -> tuple[list[int], Vectors, dict[int, str]]:
-    """The vectors of a batch; if the model fails at it, those it can make one by one."""
-    if not batch:
-        return [], np.empty((0, embedder.width), dtype=np.float32), bad
+def _prepare(items: Any, encoder: Encoder, side: int | None, index: int) -> Any:
+    return encoder.prepare(read_item(items, index, side))
+
+
+def _prepare_ahead(prepare: Any, todo: Sequence[int], batch_size: int) -> Iterator[_Batch]:
+    """Batches of examples, prepared by threads while the network works on those before."""
+    with ThreadPoolExecutor(n_threads()) as threads:
+        waiting: deque[dict[int, Future[Any]]] = deque()
+        for start in range(0, len(todo), batch_size):
+            indices = todo[start : start + batch_size]
+            waiting.append({index: threads.submit(prepare, index) for index in indices})
+            if len(waiting) > _BATCHES_AHEAD:
+                yield _collect(waiting.popleft())
+        while waiting:
+            yield _collect(waiting.popleft())
+
+
+def _collect(futures: dict[int, Future[Any]]) -> _Batch:
+    batch = _Batch({}, {})
+    for index, future in futures.items():
+        try:
+            batch.prepared[index] = future.result()
+        except Exception as error:  # one bad example never ends a run
+            batch.bad[index] = one_line(error)
+    return batch
+
+
+def _embed_batch(
+    encoder: Encoder, prepared: dict[int, Any]
+) -> tuple[dict[int, Vectors], dict[int, str]]:
+    """The vectors of a batch by index; if the model fails at it, of each example by itself."""
+    if not prepared:
+        return {}, {}
     try:
-        return indices, embedder.embed(batch), bad
-    except GalaxyError:  # the model cannot be had at all
+        return dict(zip(prepared, encoder.embed(list(prepared.values())), strict=True)), {}
+    except GalaxyError:  # the model cannot be used at all
         raise
     except Exception as error:
-        if len(batch) == 1:
-            return _embedded(embedder, [], [], {**bad, indices[0]: one_line(error)})
-    ones = [_embedded(embedder, [i], [item], {}) for i, item in zip(indices, batch)]
-    good = [index for one in ones for index in one[0]]
-    found = {index: why for one in ones for index, why in one[2].items()}
-    return good, np.concatenate([one[1] for one in ones]), {**bad, **found}
-
-
-def _key(content: str, size: int, version: str) -> str:
-    if not content:
-        raise InvalidArgument("The pool has no content to keep its vectors by.")
-    return hashlib.blake2b(f"{content} {size} {version}".encode(), digest_size=12).hexdigest()
-
-
-Prepared = tuple[list[int], list[Any], dict[int, str]]
-
-
-def _prepared(
-    items: Any, embedder: Embedder, todo: Sequence[int], batch_size: int
-) -> Iterator[Prepared]:
-    """Batches of examples made ready by threads while the network works on those before."""
-
-    def ready(index: int) -> tuple[Any, str | None]:
-        try:
-            if embedder.kind == "images":
-                return embedder.prepare(read_image(items, index, embedder.side)), None
-            return embedder.prepare(items[index]), None
-        except Exception as error:  # one bad example never ends a run
-            return None, one_line(error)
-
-    with ThreadPoolExecutor(n_threads()) as threads:
-        batches = [todo[i : i + batch_size] for i in range(0, len(todo), batch_size)]
-        ahead: list[tuple[Sequence[int], Any]] = []
-        for batch in [*batches, *[[]] * 2]:
-            if batch:
-                ahead.append((batch, [threads.submit(ready, index) for index in batch]))
-            if ahead and (len(ahead) > 2 or not batch):
-                indices, futures = ahead.pop(0)
-                yield _sorted_out(indices, [future.result() for future in futures])
-
-
-def _sorted_out(indices: Sequence[int], made: Iterable[tuple[Any, str | None]]) -> Prepared:
-    good: dict[int, Any] = {}
+        if len(prepared) == 1:
+            return {}, dict.fromkeys(prepared, one_line(error))
+    vectors: dict[int, Vectors] = {}
     bad: dict[int, str] = {}
-    for index, (item, problem) in zip(indices, made):
-        if problem is None:
-            good[index] = item
-        else:
-            bad[index] = problem
-    return list(good), list(good.values()), bad
+    for index, item in prepared.items():
+        one = _embed_batch(encoder, {index: item})
+        vectors |= one[0]
+        bad |= one[1]
+    return vectors, bad
 
 
-def _with_progress(done: Iterator[Prepared], total: int, show: bool) -> Iterator[Prepared]:
+def _with_progress(batches: Iterator[_Batch], total: int, show: bool) -> Iterator[_Batch]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -187,92 +143,16 @@ def _with_progress(done: Iterator[Prepared], total: int, show: bool) -> Iterator
         TimeRemainingColumn,
     )
 
-    rate = TextColumn("{task.fields[rate]}")
     columns = (
         TextColumn("Embedding"),
         BarColumn(),
         MofNCompleteColumn(),
-        rate,
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, disable=not show or not total, transient=True) as bar:
+    with Progress(*columns, disable=not show, transient=True) as bar:
         task = bar.add_task("", total=total, rate="")
-        for indices, batch, bad in done:
-            yield indices, batch, bad
-            speed = bar.tasks[0].speed
-            bar.update(task, advance=len(indices) + len(bad), rate=f"{speed or 0:,.0f}/s")
-
-
-class _Store:
-    """Vectors in a file of their own, and which of them are there."""
-
-    def __init__(self, folder: Path, size: int, embedder: Embedder) -> None:
-        self._folder = folder
-        shape, paths = (size, embedder.width), [folder / "vectors.npy", folder / "states.npy"]
-        with self._naming():
-            if not _is_whole(paths[0], shape) or not _is_whole(paths[1], (size,)):
-                for path in paths:
-                    path.unlink(missing_ok=True)
-            self._vectors = _mapped(paths[0], shape, np.dtype(np.float32))
-            self._states = _mapped(paths[1], (size,), np.dtype(np.uint8))
-            about = {"model": embedder.name, "examples": size}
-            (folder / "about.json").write_text(json.dumps(about, indent=2))
-
-    def todo(self) -> list[int]:
-        """The examples that are not there, and those that were bad: they may be mended."""
-        todo: list[int] = np.flatnonzero(self._states != _DONE).tolist()
-        if todo:
-            (self._folder / "bad.jsonl").unlink(missing_ok=True)
-        return todo
-
-    def write(self, indices: list[int], vectors: NDArray[Any], bad: dict[int, str]) -> None:
-        """Keep some vectors. They are on the disk before they are said to be."""
-        self._vectors[indices] = vectors
-        self._vectors.flush()
-        if bad:
-            with self._naming(), (self._folder / "bad.jsonl").open("a") as file:
-                file.writelines("\n" + json.dumps([index, why]) for index, why in bad.items())
-        self._states[indices] = _DONE
-        self._states[list(bad)] = _BAD
-        self._states.flush()
-
-    def result(self) -> Embedded:
-        """All vectors, to be read only."""
-        vectors = np.load(self._folder / "vectors.npy", mmap_mode="r")
-        return Embedded(vectors, self._bad())
-
-    def _bad(self) -> dict[int, str]:
-        path, reasons = self._folder / "bad.jsonl", dict[int, str]()
-        for line in path.read_text().splitlines() if path.exists() else []:
-            with suppress(ValueError, TypeError):  # a line that a kill has cut off
-                index, reasons[index] = json.loads(line)
-        bad = np.flatnonzero(self._states == _BAD).tolist()
-        return {index: reasons.get(index, "It could not be read.") for index in bad}
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            reason = f"Cannot keep vectors in {self._folder}: {error.strerror}."
-            raise GalaxyError(reason) from error
-
-
-def _is_whole(path: Path, shape: tuple[int, ...]) -> bool:
-    try:
-        found: tuple[int, ...] = np.load(path, mmap_mode="r").shape
-        return found == shape
-    except (OSError, ValueError, EOFError):  # not there, or cut off
-        return False
-
-
-def _mapped(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.memmap[Any, Any]:
-    """A mapped array with all its space taken, so that a full disk is an error here and now."""
-    if not path.exists():
-        part = path.with_suffix(".part")
-        np.lib.format.open_memmap(part, mode="w+", dtype=dtype, shape=shape).flush()
-        if hasattr(os, "posix_fallocate"):
-            with part.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
-        part.replace(path)
-    return np.lib.format.open_memmap(path, mode="r+")
+        for batch in batches:
+            yield batch
+            advance = len(batch.prepared) + len(batch.bad)
+            bar.update(task, advance=advance, rate=f"{bar.tasks[0].speed or 0:,.0f}/s")

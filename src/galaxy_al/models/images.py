@@ -15,11 +15,10 @@ Image = NDArray[np.uint8]
 Size = tuple[int, int]
 
 
-def read_image(items: Any, index: int, side: int | None) -> Image:
-    """One of the images; files may be read smaller than they are, but no smaller than a side."""
+def read_item(items: Any, index: int, side: int | None) -> Any:
+    """One of a pool's items; an image file can come smaller than it is, but not than a side."""
     read = getattr(items, "read", None)
-    image: Image = items[index] if read is None else read(index, side)
-    return image
+    return items[index] if read is None else read(index, side)
 
 
 def resized(image: Image, size: Size) -> Image:
@@ -47,4 +46,4 @@ class ResizedImages:
         return np.stack(made) if made else np.empty((0, *self.size, 3), dtype=np.uint8)
 
     def _one(self, index: int) -> Image:
-        return resized(read_image(self.items, index, max(self.size)), self.size)
+        return resized(read_item(self.items, index, max(self.size)), self.size)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models import kernel_saving
-from galaxy_al.models.embedding import Embedder
 from galaxy_al.models.kernel import KernelModel
+from galaxy_al.models.protocols import Embedder
 from galaxy_al.system.files import make_folder, reading, writing
 from galaxy_al.version import __version__
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from galaxy_al.models.networks.network import Model
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
-_FORMAT = 1
+_FORMAT = 2  # 1 had other names for the tensors of the kernel head
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _unpacked(weights: bytes, card: dict[str, Any], device: str) -> Model | Kern
 
 def _check_card(card: dict[str, Any]) -> None:
     if card["format"] != _FORMAT:
-        raise GalaxyError(f"its format is {card['format']!r}, not {_FORMAT}")
+        raise GalaxyError(f"its format is {card['format']!r}, not {_FORMAT}: train it again")
     classes, n_classes = card["classes"], card["shape"]["n_classes"]
     if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
         raise GalaxyError("classes must be a list of names")

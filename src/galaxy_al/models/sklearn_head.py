@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.models.protocols import Head, MakeHead
 from galaxy_al.snapshot import Snapshot
 
 LOGIT_WITHOUT_LABELS = -100.0  # of a class that has none: its probability is as good as 0
-
-
-class Head(Protocol):
-    """What a head must be able to do; any scikit-learn classifier with `predict_proba` can."""
-
-    classes_: NDArray[Any]
-
-    def fit(self, X: NDArray[Any], y: NDArray[Any]) -> Any:
-        """Learn from labelled embeddings."""
-
-    def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Probabilities of the classes in ``classes_``."""
-
-
-MakeHead = Callable[[int], Head]
-"""Makes a head from a seed."""
 
 
 class HeadTrainer:

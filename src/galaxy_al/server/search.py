@@ -115,7 +115,7 @@ class Queries:
 
     def _embedded(self, item: Any) -> Vectors:
         if self._embedder is None:
-            from galaxy_al.models.networks.embedders import load_embedder
+            from galaxy_al.models.embedders import load_embedder
 
             settings = self._project.settings
             self._embedder = load_embedder(settings.kind, settings.embedder or None)

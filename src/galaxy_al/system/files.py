@@ -102,6 +102,14 @@ def checksum(path: Path, algorithm: str) -> str:
     return total.hexdigest()
 
 
+def folder_digest(folder: Path) -> str:
+    """A short name for the files of a folder and their content, wherever the folder is."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return digest(
+        f"{path.relative_to(folder).as_posix()} {checksum(path, 'sha256')}" for path in files
+    )
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder if it is not there."""
     try:

