@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.data.pool import Pool
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.models.protocols import Head, MakeHead
@@ -265,8 +266,8 @@ class Learner:
 def checked_pool(pool: Any) -> Any:
     """Images as they are, and anything else as a table of finite numbers."""
     items = getattr(pool, "items", pool)
-    is_images = getattr(pool, "kind", None) == "images" or np.ndim(items) == 4
-    return pool if is_images else checked_table(items)
+    is_images = isinstance(pool, Pool) and pool.modality.goes_to_networks
+    return pool if is_images or np.ndim(items) == 4 else checked_table(items)
 
 
 def _trainer(head: AnyHead, n_classes: int, seed: int, needs: tuple[str, ...]) -> TrainsModels:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from galaxy_al import GalaxyError
 from galaxy_al.cli.main import cli
-from galaxy_al.data import import_labels, load_pool, unreadable
+from galaxy_al.data import import_labels, load_pool
 from galaxy_al.errors import UnreadableImage
 
 
@@ -46,10 +46,10 @@ def test_broken_images_are_reported_and_can_be_left_out(photos):
     pool = load_pool(photos)
     with pytest.raises(UnreadableImage, match=r"Cannot read .*broken.jpg as an image"):
         pool.items[1]
-    assert list(unreadable(pool)) == [1]
+    assert list(pool.problems()) == [1]
     rest = pool.take(np.array([0, 2, 3]))
     assert rest.ids == ["b.png", "deep/er/a.JPG", "grey.png"]
-    assert unreadable(rest) == {}
+    assert rest.problems() == {}
     assert rest.items[1].shape == (20, 300, 3)
 
 
@@ -135,7 +135,7 @@ def test_a_list_of_images(tmp_path, photos, suffix):
     pool = load_pool(path)
     assert pool.kind == "images"
     assert pool.items[0].shape == (7, 5, 3)
-    assert list(unreadable(pool)) == [1]
+    assert list(pool.problems()) == [1]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -185,7 +185,7 @@ def test_labels_can_be_imported_for_any_pool(photos, tmp_path):
     with pytest.raises(GalaxyError, match=r"line 2: the pool has no example 'nowhere.jpg'"):
         import_labels(pool, path)
     path.write_text("id,label\nb.png,cat\nb.png,dog\n")
-    with pytest.raises(GalaxyError, match=r"line 3: 'b.png' is there a second time"):
+    with pytest.raises(GalaxyError, match=r"line 3: 'b.png' occurs a second time"):
         import_labels(pool, path)
 
 
@@ -247,7 +247,7 @@ def test_wrong_columns_and_classes_are_named_with_what_there_is(tmp_path):
 
 @pytest.mark.parametrize("mode", ["I;16", "F", "RGBA", "LA", "P"])
 def test_deep_and_transparent_images_keep_what_they_show(tmp_path, mode):
-    from galaxy_al.data.pool import ImageFiles
+    from galaxy_al.data.modalities import ImageFiles
 
     ramp = np.tile(np.linspace(0, 1, 64), (8, 1))
     path = tmp_path / ("a.tif" if mode == "F" else "a.png")
@@ -319,7 +319,9 @@ def test_labels_of_an_array_are_numbers_or_names(tmp_path):
 
 def test_kinds_and_classes_that_make_no_sense_are_refused(tmp_path, photos):
     (tmp_path / "p.csv").write_text("text\na\n")
-    with pytest.raises(ValueError, match=r"Unknown kind 'foo'. Choose from: texts, images"):
+    with pytest.raises(
+        ValueError, match=r"Unknown kind 'foo'. Choose from: embeddings, images, texts"
+    ):
         load_pool(tmp_path / "p.csv", kind="foo", column="text")
     with pytest.raises(GalaxyError, match="holds images, not texts"):
         load_pool(photos, kind="texts")
@@ -366,7 +368,7 @@ def test_the_command_tells_which_embeddings_are_not_finite(tmp_path):
 
 
 def test_a_large_jpeg_may_be_read_smaller_but_no_smaller_than_asked(tmp_path):
-    from galaxy_al.data.pool import ImageFiles
+    from galaxy_al.data.modalities import ImageFiles
 
     y, x = np.mgrid[:600, :900]
     picture = np.stack([x / 900, y / 600, 0 * x], axis=2) * 255

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from galaxy_al.cli.bench import bench
 from galaxy_al.cli.project import export, init, label, status, train
 from galaxy_al.errors import GalaxyError
 from galaxy_al.version import __version__
-
-if TYPE_CHECKING:
-    from galaxy_al.data.pool import Kind
 
 
 @click.group()
@@ -102,9 +98,7 @@ def _pool_options(command: Callable[..., None]) -> Callable[..., None]:
     for decorate in (
         click.option("--id-column", help="By default id, if there is one."),
         click.option("--column", help="Where a table has its texts, image files or vectors."),
-        click.option(
-            "--kind", type=click.Choice(["images", "texts", "embeddings"]), help="Of a table."
-        ),
+        click.option("--kind", help="What a table holds: texts, images or embeddings."),
         click.argument("pool", type=click.Path(path_type=Path)),
     ):
         command = decorate(command)
@@ -116,7 +110,7 @@ def _pool_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--label-column", help="Where a table has labels that are known already.")
 def data_check(
     pool: Path,
-    kind: Kind | None,
+    kind: str | None,
     column: str | None,
     id_column: str | None,
     label_column: str | None,
@@ -128,7 +122,7 @@ def data_check(
       galaxy-al data check photos/
       galaxy-al data check mails.csv --kind texts --column body --label-column folder
     """
-    from galaxy_al.data import load_pool, not_finite, unreadable
+    from galaxy_al.data import load_pool
 
     found = load_pool(
         pool, kind=kind, column=column, id_column=id_column, label_column=label_column
@@ -140,8 +134,7 @@ def data_check(
         click.echo(f"{int((found.labels == code).sum()):>10,} {name}")
     if found.classes:
         click.echo(f"{int((found.labels < 0).sum()):>10,} without a label")
-    problems = unreadable(found) if found.kind == "images" else not_finite(found)
-    _tell_problems(list(problems.values()), len(found))
+    _tell_problems(list(found.problems().values()), len(found))
 
 
 def _tell_problems(problems: list[str], total: int) -> None:
@@ -164,7 +157,7 @@ def _tell_problems(problems: list[str], total: int) -> None:
 def predict(
     model: Path,
     pool: Path,
-    kind: Kind | None,
+    kind: str | None,
     column: str | None,
     id_column: str | None,
     output: Path,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from galaxy_al.errors import GalaxyError
-
-if TYPE_CHECKING:
-    from galaxy_al.data.pool import Kind
 
 PROJECT = click.argument("project", type=click.Path(path_type=Path))
 FORMATS = {
@@ -23,11 +20,21 @@ FORMATS = {
 }
 
 
-@click.command()
+class _WithModalities(click.Command):
+    """A command with one more option per modality, as plugins add them."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's parameters: the project, the modalities, the other options."""
+        from galaxy_al.data import MODALITIES
+
+        project, *others = super().get_params(ctx)
+        kind = click.Path(path_type=Path)
+        pools = [click.Option([f"--{m.name}"], type=kind, help=m.help) for m in MODALITIES.values()]
+        return [project, *pools, *others]
+
+
+@click.command(cls=_WithModalities)
 @PROJECT
-@click.option("--images", type=click.Path(path_type=Path), help="A folder of images, or a table.")
-@click.option("--texts", type=click.Path(path_type=Path), help="A table of texts.")
-@click.option("--embeddings", type=click.Path(path_type=Path), help="An array, or a table.")
 @click.option("--classes", required=True, help="The rare classes, with commas between.")
 @click.option("--other", required=True, help="The big class: all the rest.")
 @click.option("--import-labels", type=click.Path(path_type=Path), help="A table with id and label.")
@@ -39,9 +46,6 @@ FORMATS = {
 @click.option("--seed", type=int, default=0, show_default=True)
 def init(
     project: Path,
-    images: Path | None,
-    texts: Path | None,
-    embeddings: Path | None,
     classes: str,
     other: str,
     import_labels: Path | None,
@@ -55,13 +59,14 @@ def init(
       galaxy-al init scratches --images photos/ --classes scratch,dent --other fine
       galaxy-al init spam --texts mails.csv --classes spam --other ham --import-labels known.csv
     """
+    from galaxy_al.data import MODALITIES
     from galaxy_al.labelling.model import summary
     from galaxy_al.labelling.project import create_project
 
-    given: dict[Kind, Path | None] = {"images": images, "texts": texts, "embeddings": embeddings}
+    given = {kind: options.pop(kind.replace("-", "_")) for kind in MODALITIES}
     pools = [(kind, path) for kind, path in given.items() if path is not None]
     if len(pools) != 1:
-        raise click.UsageError("Give one of --images, --texts and --embeddings.")
+        raise click.UsageError(f"Give one of {', '.join(f'--{kind}' for kind in MODALITIES)}.")
     if strategy:
         options["strategy"] = strategy
     names = [name.strip() for name in classes.split(",") if name.strip()]

@@ -16,14 +16,14 @@ from galaxy_al.system.folders import home_folder
 
 @dataclass(frozen=True)
 class Setting:
-    """A dataset of which most classes are thrown together.
+    """A dataset of which most classes are merged into one.
 
     Parameters
     ----------
     rare
-        The original classes that stay; all others become the big one, which comes last.
+        The original classes that stay; all others become the majority class, which is the last.
     sizes
-        How many examples the archive has of each class of the setting, the big one last.
+        How many examples the archive has of each class of the setting, the majority class last.
     """
 
     name: str
@@ -39,12 +39,12 @@ class Setting:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes, the big one last."""
+        """The names of the classes, the majority class last."""
         return (*self.rare, "other")
 
     @property
     def imbalance(self) -> float:
-        """The paper's epsilon: the largest rare class over the big one."""
+        """The paper's epsilon: the largest rare class over the majority class, in examples."""
         return max(self.sizes[:-1]) / self.sizes[-1]
 
     @property
@@ -56,7 +56,7 @@ class Setting:
 _CIFAR100 = ("apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle")
 
 # Table 1's row for CIFAR-100 with 10 classes is a slip: nine classes of 500 leave 45,500 in the
-# big one, not 40,500, and epsilon is 0.0110.
+# majority class, not 40,500, and epsilon is 0.0110.
 SETTINGS = {
     setting.name: setting
     for setting in (
@@ -73,7 +73,7 @@ SETTINGS = {
 
 
 def load_setting(name: str) -> Pool:
-    """One of the paper's settings: its images and classes, downloaded if need be."""
+    """One of the paper's settings: its images and classes, downloaded if they are not there."""
     if name not in SETTINGS:
         raise InvalidArgument(f"Unknown setting {name!r}. Choose from: {', '.join(SETTINGS)}.")
     setting = SETTINGS[name]

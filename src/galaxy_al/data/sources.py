@@ -1,58 +1,51 @@
-"""A user's own pool: a folder of images, a table, an array."""
+"""A pool of your own: a folder, a table or an array."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import ImageFiles, Items, Kind, Pool, check_classes, label_codes
+from galaxy_al.data.modalities import MODALITIES, Modality, Source
+from galaxy_al.data.modalities.vectors import SUFFIXES as ARRAY_SUFFIXES
+from galaxy_al.data.modalities.vectors import as_texts
+from galaxy_al.data.pool import Pool, check_classes, class_indices
 from galaxy_al.data.tables import TABLE_SUFFIXES, Table, read_table
-from galaxy_al.errors import GalaxyError, InvalidArgument
-from galaxy_al.system.files import digest, file_state, reading
-
-IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-ARRAY_SUFFIXES = (".npy", ".npz")
-
-_USUAL_COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "texts": ("text",),
-    "images": ("image", "path", "file"),
-    "embeddings": ("embedding", "embeddings", "vector"),
-}
+from galaxy_al.errors import GalaxyError
+from galaxy_al.system.files import file_state
 
 
 def load_pool(
     path: str | Path,
     *,
-    kind: Kind | None = None,
+    kind: str | None = None,
     column: str | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
     classes: Sequence[str] | None = None,
 ) -> Pool:
-    """A pool from whatever there is.
+    """A pool from a folder, a table or an array.
 
     Parameters
     ----------
     path
-        A folder of images, nested as it may be; a table of texts, of image files or of vectors
+        A folder of images, with any folders in it; a table of texts, of image files or of vectors
         (``.csv``, ``.jsonl``, ``.parquet``); or an array of embeddings (``.npy``, ``.npz``).
     kind, column
-        What a table holds and in which column. By default ``text``, or ``image``, ``path``,
-        ``file``, or ``embedding``, ``embeddings``, ``vector``, the first that it has.
+        What the path holds, a name from `MODALITIES`, and the column of a table. By default the
+        first column of the table that is usual for a kind: ``image``, ``path``, ``file``;
+        ``text``; ``embedding``, ``embeddings``, ``vector``.
     id_column
-        By default ``id``, if there is one, or else the rows are numbered.
+        By default ``id``, if there is one; otherwise the rows are numbered.
     label_column
         Labels that are known already, by the names of the classes; empty is unknown.
     classes
-        The names of the classes, the big one last. By default those that occur, in order, with
-        the most frequent one last.
+        The names of the classes, the majority class last. By default those that occur, in order,
+        with the most frequent one last.
 
     Notes
     -----
@@ -63,36 +56,60 @@ def load_pool(
         check_classes(classes)
     if not path.exists():
         raise GalaxyError(f"There is no {path}.")
-    _check_kind(path, kind)
-    if path.is_dir() or path.suffix.lower() in ARRAY_SUFFIXES:
+    given = None if kind is None else MODALITIES[kind]
+    if not path.is_file() or path.suffix.lower() not in TABLE_SUFFIXES:
         if any(option is not None for option in (column, id_column, label_column)):
-            raise GalaxyError(f"{path} is no table and has no columns; import_labels takes one.")
-        return _image_folder(path, classes) if path.is_dir() else _array(path, classes)
-    if path.suffix.lower() not in TABLE_SUFFIXES:
+            raise GalaxyError(f"{path} is not a table and has no columns; import_labels takes one.")
+        modality = _modality_of(path, given)
+        return _whole_pool(path, modality, modality.read(path), classes)
+    table = read_table(path)
+    modality, column = _content_column(table, given, column)
+    items = modality.read_column(table, column)
+    labels, names = _labels(table, label_column, classes)
+    content = modality.content(items, file_state(path), column)
+    return Pool(_ids(table, id_column), modality.name, items, names, labels, content)
+
+
+def _modality_of(path: Path, given: Modality | None) -> Modality:
+    """The modality that reads a folder, or a file that is not a table."""
+    if given is not None and given.reads(path):
+        return given
+    found = next((each for each in MODALITIES.values() if each.reads(path)), None)
+    if found is None:
         known = ", ".join((*TABLE_SUFFIXES, *ARRAY_SUFFIXES))
         raise GalaxyError(f"{path} is neither a folder of images nor one of: {known}.")
-    table = read_table(path)
-    kind, column = _content_column(table, kind, column)
-    items = _items(table, kind, column)
-    labels, names = _labels(table, label_column, classes)
-    content = _content(items, file_state(path), column)
-    return Pool(_ids(table, id_column), kind, items, names, labels, content)
+    if given is not None:
+        raise GalaxyError(f"{path} holds {found.name}, not {given.name}.")
+    return found
 
 
-def _check_kind(path: Path, kind: Kind | None) -> None:
-    if kind is not None and kind not in _USUAL_COLUMNS:
-        raise InvalidArgument(f"Unknown kind {kind!r}. Choose from: {', '.join(_USUAL_COLUMNS)}.")
-    only = "images" if path.is_dir() else "embeddings"
-    is_table = path.is_file() and path.suffix.lower() not in ARRAY_SUFFIXES
-    if kind is not None and kind != only and not is_table:
-        raise GalaxyError(f"{path} holds {only}, not {kind}.")
+def _whole_pool(
+    path: Path, modality: Modality, source: Source, classes: Sequence[str] | None
+) -> Pool:
+    try:
+        labels, names = _source_labels(source, classes)
+        return Pool(source.ids, modality.name, source.items, names, labels, source.content)
+    except GalaxyError as error:
+        raise GalaxyError(f"{path}: {error}") from error
 
 
-def _content(items: Items, state: str, column: str) -> str:
-    """Texts and files are known by themselves, embeddings by the table they are in."""
-    if isinstance(items, ImageFiles):
-        return items.fingerprint()
-    return digest(items if isinstance(items, list) else [state, column])
+def _source_labels(
+    source: Source, classes: Sequence[str] | None
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Labels by number, or by name."""
+    names, found = tuple(classes or source.classes), source.labels
+    if found is None:
+        return np.full(len(source.ids), -1), names
+    if found.dtype.kind in "US":
+        texts = as_texts(found)
+        names = names or _by_frequency(texts)
+        return class_indices(texts, names, lambda row: f"label {row}"), names
+    if found.dtype.kind not in "iu":
+        raise GalaxyError(f"labels must be whole numbers or names, got {found.dtype}.")
+    labels = found.astype(np.int64)
+    if not names and len(labels) and labels.max() >= 0:
+        names = tuple(map(str, range(int(labels.max()) + 1)))
+    return labels, names
 
 
 def import_labels(
@@ -105,7 +122,7 @@ def import_labels(
 ) -> Pool:
     """The pool with labels from a table of ids and names of classes.
 
-    An example that the table does not name keeps the label it has.
+    An example that is not in the table keeps the label it has.
     """
     table = read_table(Path(path))
     position = {name: i for i, name in enumerate(pool.ids)}
@@ -114,7 +131,7 @@ def import_labels(
         if name not in position:
             raise GalaxyError(f"{table.where(row)}: the pool has no example {name!r}.")
         if name in rows:
-            raise GalaxyError(f"{table.where(row)}: {name!r} is there a second time.")
+            raise GalaxyError(f"{table.where(row)}: {name!r} occurs a second time.")
         rows[name] = row
     new, names = _labels(table, label_column, classes or pool.classes or None)
     if pool.classes and tuple(names) != pool.classes:
@@ -126,97 +143,26 @@ def import_labels(
     return replace(pool, labels=labels, classes=tuple(names))
 
 
-def _image_folder(folder: Path, classes: Sequence[str] | None) -> Pool:
-    found = [
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in IMAGE_SUFFIXES
-        and not path.name.startswith(".")
-        and not path.is_dir()
-    ]
-    if not found:
-        raise GalaxyError(f"{folder} holds no image: no {', '.join(IMAGE_SUFFIXES)}.")
-    names = sorted(path.relative_to(folder).as_posix() for path in found)
-    images = ImageFiles([folder / name for name in names])
-    ids = [os.fsencode(name).decode(errors="backslashreplace") for name in names]
-    return Pool(ids, "images", images, tuple(classes or ()), content=images.fingerprint())
-
-
-def _array(path: Path, classes: Sequence[str] | None) -> Pool:
-    arrays = _read_arrays(path)
-    if "embeddings" not in arrays:
-        raise GalaxyError(f"{path} has no array 'embeddings', but: {', '.join(arrays)}.")
-    embeddings = arrays["embeddings"]
-    if embeddings.ndim != 2 or embeddings.dtype.kind not in "fiu" or not len(embeddings):
-        raise GalaxyError(
-            f"{path}: embeddings must be a table of numbers, got shape {embeddings.shape} of "
-            f"{embeddings.dtype}."
-        )
-    ids = _texts(arrays.get("ids", np.arange(len(embeddings))))
-    try:
-        labels, names = _array_labels(arrays, len(embeddings), classes)
-        return Pool(ids, "embeddings", embeddings, names, labels, digest([file_state(path)]))
-    except (ValueError, GalaxyError) as error:
-        raise GalaxyError(f"{path}: {error}") from error
-
-
-def _array_labels(
-    arrays: dict[str, NDArray[Any]], size: int, classes: Sequence[str] | None
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Labels by number, or by name."""
-    names = tuple(classes or _texts(arrays.get("classes", np.empty(0, dtype=str))))
-    found = arrays.get("labels")
-    if found is None:
-        return np.full(size, -1), names
-    if found.dtype.kind in "US":
-        texts = _texts(found)
-        names = names or _by_frequency(texts)
-        return label_codes(texts, names, lambda row: f"label {row}"), names
-    if found.dtype.kind not in "iu":
-        raise GalaxyError(f"labels must be whole numbers or names, got {found.dtype}.")
-    labels = found.astype(np.int64)
-    if not names and len(labels) and labels.max() >= 0:
-        names = tuple(map(str, range(int(labels.max()) + 1)))
-    return labels, names
-
-
-def _texts(array: NDArray[Any]) -> list[str]:
-    values = array.tolist()
-    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
-
-
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a file by name; one alone is the embeddings."""
-    with reading(path):
-        if path.suffix.lower() == ".npy":
-            return {"embeddings": np.load(path, mmap_mode="r", allow_pickle=False)}
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-            arrays = dict(content)
-    return {"embeddings": next(iter(arrays.values()))} if len(arrays) == 1 else arrays
-
-
-def _content_column(table: Table, kind: Kind | None, column: str | None) -> tuple[Kind, str]:
-    kinds: tuple[Kind, ...] = (kind,) if kind else tuple(_USUAL_COLUMNS)
-    for possible in kinds:
-        for name in (column,) if column else _USUAL_COLUMNS[possible]:
-            if name in table.columns and (kind or not column or name in _USUAL_COLUMNS[possible]):
-                return possible, name
-    if column:
+def _content_column(
+    table: Table, given: Modality | None, column: str | None
+) -> tuple[Modality, str]:
+    """What a table holds, and in which column."""
+    if given is not None and column is not None:
+        table.column(column)
+        return given, column
+    usual: list[str] = []
+    for modality in MODALITIES.values() if given is None else [given]:
+        for name in modality.columns:
+            if name in table.columns and column in (None, name):
+                return modality, name
+        usual += modality.columns
+    if column is not None:
         table.column(column)
         raise GalaxyError(f"Say what the column {column!r} of {table.path} holds, by its kind.")
-    usual = [name for possible in kinds for name in _USUAL_COLUMNS[possible]]
     raise GalaxyError(
         f"{table.path} has none of the columns {', '.join(usual)}. "
         f"Its columns are: {', '.join(table.columns)}. Say which one to take."
     )
-
-
-def _items(table: Table, kind: Kind, column: str) -> Items:
-    if kind == "texts":
-        return table.texts(column)
-    if kind == "embeddings":
-        return table.vectors(column)
-    return ImageFiles([table.path.parent / name for name in table.texts(column)])
 
 
 def _ids(table: Table, id_column: str | None) -> list[str]:
@@ -241,7 +187,7 @@ def _labels(
         return np.full(len(table), -1), tuple(classes or ())
     names = table.names(column)
     classes = _by_frequency(names) if classes is None else classes
-    return label_codes(names, classes, table.where), tuple(classes)
+    return class_indices(names, classes, table.where), tuple(classes)
 
 
 def _by_frequency(names: Sequence[str | None]) -> tuple[str, ...]:

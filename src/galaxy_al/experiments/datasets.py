@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting, not_finite
+from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting
 from galaxy_al.errors import GalaxyError
 from galaxy_al.simulation import noisy_annotator
 from galaxy_al.system.files import checksum, digest, reading
@@ -134,12 +134,11 @@ def _own_pool(setting: str) -> LabelledPool:
         raise GalaxyError(f"{path} must have labels of two classes or more.")
     pool = pool.take(known)
     source = digest([pool.content, pool.labels.tobytes()])
-    if pool.kind != "embeddings":
+    if pool.modality.is_embedded:
         items, truth, by = _embedded(pool)
         return LabelledPool(items, truth, f"{source} {by}", len(pool) - len(truth))
-    bad = list(not_finite(pool))
-    good = pool.take(np.setdiff1d(np.arange(len(pool)), bad)) if bad else pool
-    table = np.asarray(good.items, dtype=np.float32)
+    good, bad = pool.without_problems()
+    table = good.modality.vectors(good.items).astype(np.float32, copy=False)
     return LabelledPool(table, good.labels, source, len(bad))
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import ImageFiles
 from galaxy_al.data.tables import load_pyarrow, plain, write_table
-from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.labelling.model import Labelled
 from galaxy_al.labelling.project import Project
-from galaxy_al.system.files import reading, writing
+from galaxy_al.system.files import writing
 from galaxy_al.version import __version__
 
 
@@ -54,12 +53,12 @@ def table(labelled: Labelled) -> dict[str, Sequence[Any] | NDArray[Any]]:
 def coco(labelled: Labelled) -> dict[str, Any]:
     """COCO: images, categories, and one annotation of the whole image for each label."""
     project = labelled.project
-    files = _image_files(project, "COCO")
+    pool, modality = project.pool, project.pool.modality
     names = {name: code + 1 for code, name in enumerate(project.classes)}
     images, annotations = [], []
     rows = zip(labelled.entries, labelled.indices, _abouts(labelled))
     for number, (entry, index, about) in enumerate(rows, start=1):
-        width, height = _size(files, index)
+        width, height = modality.image_size(pool.items, index)
         images.append({"id": number, "file_name": entry.example, "width": width, "height": height})
         annotations.append(
             {
@@ -85,17 +84,17 @@ def coco(labelled: Labelled) -> dict[str, Any]:
 def label_studio(labelled: Labelled) -> list[dict[str, Any]]:
     """Label Studio: a task an example, with the label and the model's prediction."""
     project = labelled.project
-    key = {"images": "image", "texts": "text", "embeddings": "id"}[project.pool.kind]
+    pool = project.pool
 
-    def choice(name: str | None) -> list[dict[str, Any]]:
+    def choice(key: str, name: str | None) -> list[dict[str, Any]]:
         value = {"choices": [name]}
         return [{"from_name": "label", "to_name": key, "type": "choices", "value": value}]
 
     tasks = []
     rows = zip(labelled.entries, labelled.indices, _abouts(labelled))
     for row, (entry, index, about) in enumerate(rows):
-        shown = project.pool.items[index] if key == "text" else entry.example
-        annotation = {"result": choice(entry.label), "created_at": entry.created_at}
+        key, shown = pool.modality.label_studio(pool.items, index, entry.example)
+        annotation = {"result": choice(key, entry.label), "created_at": entry.created_at}
         task = {
             "data": {key: shown, "id": entry.example, **about},
             "annotations": [annotation],
@@ -103,7 +102,7 @@ def label_studio(labelled: Labelled) -> list[dict[str, Any]]:
         if labelled.proba is not None:
             likely = int(labelled.proba[row].argmax())
             score = float(labelled.proba[row, likely])
-            task["predictions"] = [{"result": choice(project.classes[likely]), "score": score}]
+            task["predictions"] = [{"result": choice(key, project.classes[likely]), "score": score}]
         tasks.append(task)
     return tasks
 
@@ -119,20 +118,10 @@ def write_dataset(labelled: Labelled, folder: Path) -> None:
         "is_random": {"dtype": "bool", "_type": "Value"},
     }
     columns["label"] = [names.index(entry.label or "") for entry in labelled.entries]
-    if project.pool.kind == "images":
-        files = _image_files(project, "The dataset")
-        columns["image"] = [
-            {"bytes": files.paths[index].read_bytes(), "path": Path(entry.example).name}
-            for index, entry in zip(labelled.indices, labelled.entries)
-        ]
-        features["image"] = {"_type": "Image"}
-    elif project.pool.kind == "texts":
-        columns["text"] = [str(project.pool.items[index]) for index in labelled.indices]
-    else:
-        vectors = [project.vectors[index].tolist() for index in labelled.indices]
-        columns["embedding"] = vectors
-        inner = {"dtype": "float64", "_type": "Value"}
-        features["embedding"] = {"feature": inner, "_type": "List"}
+    name, values, feature = project.pool.modality.hugging_face(
+        project.pool.items, labelled.indices
+    )
+    columns[name], features[name] = values, feature
     for name in columns:
         kind = "float64" if name.startswith("p_") else "string"
         features.setdefault(name, {"dtype": kind, "_type": "Value"})
@@ -162,20 +151,6 @@ def _abouts(labelled: Labelled) -> list[dict[str, Any]]:
     columns = {name: plain(column) for name, column in table(labelled).items()}
     del columns["id"], columns["label"]
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
-
-
-def _size(files: ImageFiles, index: int) -> tuple[int, int]:
-    from PIL import Image
-
-    path = files.paths[index]
-    with reading(path), Image.open(path) as image:
-        return int(image.width), int(image.height)
-
-
-def _image_files(project: Project, what: str) -> ImageFiles:
-    if not isinstance(project.pool.items, ImageFiles):
-        raise GalaxyError(f"{what} is for images, and the pool holds {project.pool.kind}.")
-    return project.pool.items
 
 
 def _write_json(path: Path, content: Any) -> None:

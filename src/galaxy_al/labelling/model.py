@@ -18,6 +18,7 @@ from galaxy_al.labelling.evaluation import cross_validated
 from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import IMPORTER, Project, open_log, open_project, read_settings
 from galaxy_al.learner import NextRound
+from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
 from galaxy_al.models.protocols import Embedder
 
@@ -158,8 +159,7 @@ def save_trained(folder: Path, output: Path) -> int:
 
 
 def _embedder(project: Project) -> Embedder | None:
-    if project.pool.kind == "embeddings":
+    if not project.pool.modality.is_embedded:
         return None
-    from galaxy_al.models.embedders import load_embedder
-
-    return load_embedder(project.pool.kind, project.settings.embedder or None)
+    name = project.settings.embedder or None
+    return load_embedder(project.pool.kind, name, records=project.folder / "embeddings")

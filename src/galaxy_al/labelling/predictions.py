@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import Pool, without_unreadable
+from galaxy_al.data.pool import Pool
 from galaxy_al.data.tables import write_table
 from galaxy_al.errors import GalaxyError
+from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.saving import SavedModel
 
@@ -52,18 +53,16 @@ def predict(saved: SavedModel, pool: Pool) -> Predictions:
 
 def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
     """What the network takes of the examples that can be read, and why the others cannot."""
-    is_ready = pool.kind == "embeddings" and saved.width is not None
+    is_ready = not pool.modality.is_embedded and saved.width is not None
     if pool.kind != saved.kind and not is_ready:
         raise GalaxyError(f"The model takes {saved.kind}, and the pool holds {pool.kind}.")
     if is_ready:
-        vectors = np.asarray(pool.items)
+        vectors = pool.modality.vectors(pool.items)
         if vectors.shape[1] != saved.width:
             raise GalaxyError(f"The model takes {saved.width} features, got {vectors.shape[1]}.")
         return vectors, {}
     if saved.embedder is None:
-        return without_unreadable(pool)
-    from galaxy_al.models.embedders import load_embedder
-
+        return pool.without_problems()
     embedder = load_embedder(saved.kind, saved.embedder)
     if embedder.version != saved.version:
         raise GalaxyError(f"{saved.embedder} is not what it was when the model was trained.")

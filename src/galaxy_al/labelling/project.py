@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.pool import Kind, Pool, check_classes, not_finite
+from galaxy_al.data.pool import Pool, check_classes
 from galaxy_al.data.sources import import_labels, load_pool
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
+from galaxy_al.models.embedders import load_embedder
+from galaxy_al.models.embedding import embed
 from galaxy_al.snapshot import UNLABELED
 from galaxy_al.strategies import DEFAULT_STRATEGY, make_strategy
 from galaxy_al.system.files import read_toml, writing
@@ -49,7 +51,7 @@ class ProjectSettings:
     """
 
     path: str
-    kind: Kind
+    kind: str
     classes: tuple[str, ...]
     column: str = ""
     id_column: str = ""
@@ -133,7 +135,7 @@ def create_project(
     folder: Path,
     pool: Path,
     *,
-    kind: Kind,
+    kind: str,
     classes: Sequence[str],
     other: str,
     labels: Path | None = None,
@@ -212,25 +214,16 @@ def _load(folder: Path, settings: ProjectSettings) -> Pool:
 
 
 def _embedded(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
-    if pool.kind == "embeddings":
-        bad = not_finite(pool)
-        vectors = np.asarray(pool.items)
+    if not pool.modality.is_embedded:
+        bad = pool.problems()
+        vectors = pool.modality.vectors(pool.items)
         if bad:
             vectors = np.array(vectors)
             vectors[list(bad)] = 0
         return Project(folder, settings, pool, vectors, bad)
-    try:
-        from galaxy_al.models.embedders import load_embedder
-        from galaxy_al.models.embedding import embed
-
-        embedder = load_embedder(pool.kind, settings.embedder or None)
-    except ModuleNotFoundError as error:
-        extra = "text" if pool.kind == "texts" else pool.kind
-        raise GalaxyError(
-            f"Vectors of {pool.kind} need {error.name}: "
-            f"pip install -c constraints.txt -e '.[{extra}]'."
-        ) from error
-    found = embed(pool, embedder, cache=folder / "embeddings")
+    cache = folder / "embeddings"
+    embedder = load_embedder(settings.kind, settings.embedder or None, records=cache)
+    found = embed(pool, embedder, cache=cache)
     unnamed = {
         i: f"{name!r} is no valid Unicode."
         for i, name in enumerate(pool.ids)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from galaxy_al.errors import GalaxyError, InvalidArgument, one_line
 from galaxy_al.models.images import read_item
 from galaxy_al.models.protocols import Embedder, Encoder, Vectors
-from galaxy_al.models.vector_cache import VectorCache, cache_folder
+from galaxy_al.models.vector_cache import VectorCache, cache_folder, make_cache_folder
 from galaxy_al.system.files import locked
 from galaxy_al.system.folders import home_folder
 from galaxy_al.system.threads import n_threads
@@ -71,18 +71,25 @@ def embed(
         raise InvalidArgument(f"{embedder.name} embeds {embedder.kind}, got a pool of {pool.kind}.")
     place = home_folder() / "embeddings" if cache is None else Path(cache)
     folder = cache_folder(place, pool.content, len(pool), embedder.version)
+    if not folder.exists():
+        _loaded(embedder)  # a model that cannot be loaded leaves no folder behind
+        make_cache_folder(folder)
     with locked(folder / "lock"):  # two runs at once do the work once
         kept = VectorCache(folder, len(pool), embedder)
         if todo := kept.todo():
-            # An embedder that is not loaded yet is loaded here: in a thread that prepares an
-            # example, a model that cannot be loaded would be taken for a bad example.
-            encoder: Encoder = getattr(embedder, "encoder", embedder)
+            encoder = _loaded(embedder)
             prepare = partial(_prepare, pool.items, encoder, embedder.side)
             batches = _prepare_ahead(prepare, todo, size)
             for batch in _with_progress(batches, len(todo), show_progress):
                 vectors, bad = _embed_batch(encoder, batch.prepared)
                 kept.write(vectors, batch.bad | bad)
         return Embedded(kept.vectors(), kept.bad())
+
+
+def _loaded(embedder: Embedder) -> Encoder:
+    """What prepares and embeds. Threads must not load it: one example would be blamed."""
+    encoder: Encoder = getattr(embedder, "encoder", embedder)
+    return encoder
 
 
 def _prepare(items: Any, encoder: Encoder, side: int | None, index: int) -> Any:

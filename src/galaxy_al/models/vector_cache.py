@@ -19,13 +19,17 @@ _DONE, _BAD = 1, 2  # 0 is still to do
 
 
 def cache_folder(place: Path, content: str, size: int, version: str) -> Path:
-    """The folder for the vectors of a pool by a model, which is made if it is not there."""
+    """The folder for the vectors of a pool by a model."""
     if not content:
         raise InvalidArgument("The pool has no content to keep its vectors by.")
     key = hashlib.blake2b(f"{content} {size} {version}".encode(), digest_size=12).hexdigest()
-    with _naming(place / key):
-        (place / key).mkdir(parents=True, exist_ok=True)
     return place / key
+
+
+def make_cache_folder(folder: Path) -> None:
+    """Make the folder for vectors if it is not there."""
+    with _naming(folder):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 class VectorCache:

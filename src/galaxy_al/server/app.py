@@ -298,7 +298,7 @@ def _add_looking(app: FastAPI, service: Service, signed_in: Any) -> None:
         ] = "",
     ) -> Response:
         """The image of an example, as it is or no larger than a side."""
-        if project.pool.kind != "images":
+        if project.pool.modality.media is None:
             raise HTTPException(404, f"This pool holds {project.pool.kind}.")
         data, kind = image(project, index_of(service, id), side)
         return Response(data, media_type=kind, headers={"Cache-Control": "private, max-age=3600"})

@@ -98,7 +98,7 @@ class Queries:
 
     def text(self, text: str) -> Vectors:
         """Where a text is."""
-        if self._project.pool.kind != "texts":
+        if "text" not in self._project.pool.modality.searched_by:
             raise GalaxyError(
                 f"A pool of {self._project.pool.kind} cannot be searched by text: "
                 "what embeds it does not take texts."
@@ -107,7 +107,7 @@ class Queries:
 
     def image(self, data: bytes) -> Vectors:
         """Where an image is, from the bytes of a file."""
-        if self._project.pool.kind != "images":
+        if "image" not in self._project.pool.modality.searched_by:
             raise GalaxyError(
                 f"A pool of {self._project.pool.kind} cannot be searched by an image."
             )
@@ -117,8 +117,9 @@ class Queries:
         if self._embedder is None:
             from galaxy_al.models.embedders import load_embedder
 
-            settings = self._project.settings
-            self._embedder = load_embedder(settings.kind, settings.embedder or None)
+            settings, records = self._project.settings, self._project.folder / "embeddings"
+            name = settings.embedder or None
+            self._embedder = load_embedder(settings.kind, name, records=records)
         vector: Vectors = self._embedder.embed([self._embedder.prepare(item)])[0]
         return vector.astype(np.float64)
 
