@@ -210,7 +210,7 @@ def test_bad_input_is_refused():
     embeddings, truth = rare_blobs()
     with pytest.raises(ValueError, match="Unknown strategy 'best'"):
         simulate(embeddings, truth, "best")
-    with pytest.raises(ValueError, match="Unknown network 'big'"):
+    with pytest.raises(ValueError, match="Unknown head 'big'"):
         simulate(embeddings, truth, head="big")
     with pytest.raises(ValueError, match="N >= 1 rows"):
         simulate(np.zeros(3), truth)

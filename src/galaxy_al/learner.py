@@ -5,37 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.data.pool import Pool
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.models.kernel import KernelTrainer
-from galaxy_al.models.protocols import Head, MakeHead
-from galaxy_al.models.sklearn_head import HeadTrainer
+from galaxy_al.models.heads import make_trainer
+from galaxy_al.models.protocols import AnyHead, TrainedModel
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
 from galaxy_al.strategies.copying import fork
 from galaxy_al.strategies.label_state import LabelState
-
-
-class TrainedModel(Protocol):
-    """What a trainer makes."""
-
-    def snapshot(self, pool: Any, labels: NDArray[Any] | None = None) -> Snapshot:
-        """The scores of the pool and, for strategies that need them, embeddings and head."""
-
-
-class TrainsModels(Protocol):
-    """What trains: `galaxy_al.models.networks.training.Trainer`, or a class of your own."""
-
-    def fit(self, pool: Any, labels: Mapping[int, int]) -> TrainedModel:
-        """Train from scratch on the labelled examples."""
-
-
-AnyHead = str | Head | MakeHead | TrainsModels
 
 
 @dataclass(frozen=True)
@@ -124,7 +106,9 @@ class Learner:
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
         self.explore = make_strategy(explore) if isinstance(explore, str) else explore
         self.batch_size = batch_size
-        self._trainer = _trainer(head, n_classes, seed, self.strategy.needs)
+        self._trainer = make_trainer(
+            head, n_classes=n_classes, seed=seed, needs=self.strategy.needs
+        )
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self.seconds = Seconds()
         self.model = self._trainer.fit(self.pool, {})
@@ -268,23 +252,3 @@ def checked_pool(pool: Any) -> Any:
     items = getattr(pool, "items", pool)
     is_images = isinstance(pool, Pool) and pool.modality.goes_to_networks
     return pool if is_images or np.ndim(items) == 4 else checked_table(items)
-
-
-def _trainer(head: AnyHead, n_classes: int, seed: int, needs: tuple[str, ...]) -> TrainsModels:
-    if head == "auto":
-        return KernelTrainer(n_classes=n_classes, seed=seed, keep_head="head" in needs)
-    if isinstance(head, str):
-        from galaxy_al.models.networks.training import Trainer
-
-        network: Any = head
-        return Trainer(network, n_classes=n_classes, seed=seed)
-    if hasattr(head, "predict_proba"):
-        from sklearn.base import clone
-
-        return _trainer(lambda seed: clone(head), n_classes, seed, needs)
-    if hasattr(head, "fit"):
-        return head
-    if not callable(head):
-        raise InvalidArgument(f"head must be a name, a classifier or make one, got {head!r}.")
-    keep_features = "embeddings" in needs
-    return HeadTrainer(head, n_classes=n_classes, seed=seed, keep_features=keep_features)

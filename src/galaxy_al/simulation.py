@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument, PoolExhausted
-from galaxy_al.learner import AnyHead, Learner, Seconds, checked_pool
+from galaxy_al.learner import Learner, Seconds, checked_pool
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_f1, rare_found
+from galaxy_al.models.protocols import AnyHead
 from galaxy_al.strategies import DEFAULT_STRATEGY, Strategy
 
 Annotator = Callable[[int], int]

@@ -319,9 +319,7 @@ def test_labels_of_an_array_are_numbers_or_names(tmp_path):
 
 def test_kinds_and_classes_that_make_no_sense_are_refused(tmp_path, photos):
     (tmp_path / "p.csv").write_text("text\na\n")
-    with pytest.raises(
-        ValueError, match=r"Unknown kind 'foo'. Choose from: embeddings"
-    ):
+    with pytest.raises(ValueError, match=r"Unknown kind 'foo'. Choose from: embeddings"):
         load_pool(tmp_path / "p.csv", kind="foo", column="text")
     with pytest.raises(GalaxyError, match="holds images, not texts"):
         load_pool(photos, kind="texts")

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from galaxy_al.experiments.datasets import LabelledPool, labelled_pool
 from galaxy_al.experiments.results import Results
 from galaxy_al.experiments.suite import Cell, Head
-from galaxy_al.learner import AnyHead, Learner, TrainedModel, TrainsModels
+from galaxy_al.learner import Learner
+from galaxy_al.models.heads import NETWORKS
+from galaxy_al.models.protocols import AnyHead, TrainedModel, TrainsModels
 from galaxy_al.simulation import play_round
 from galaxy_al.strategies import S2, make_strategy
 
@@ -59,7 +61,7 @@ def _learner(cell: Cell, items: Any, n_classes: int) -> Learner:
     contender = cell.contender
     head = make_head(cell.head, n_classes, cell.seed)
     if contender.predictor == "graph":
-        head = _Untrained(head) if cell.head.network != "auto" else "auto"
+        head = head if isinstance(head, str) else _Untrained(head)
     return Learner(
         items,
         n_classes,
@@ -72,8 +74,8 @@ def _learner(cell: Cell, items: Any, n_classes: int) -> Learner:
 
 def make_head(head: Head, n_classes: int, seed: int) -> AnyHead:
     """What a suite's head is to a learner."""
-    if head.network == "auto":
-        return "auto"
+    if head.network not in NETWORKS:
+        return head.network
     from galaxy_al.models.networks.training import RECIPES, Trainer
 
     given = {key: value for key, value in asdict(head).items() if value is not None}

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.experiments.datasets import setting_names
+from galaxy_al.models.heads import HEADS
 from galaxy_al.strategies import make_strategy
 from galaxy_al.system.files import digest, read_toml
 
@@ -240,9 +241,8 @@ class _Reader:
 
     def head(self, table: dict[str, Any]) -> Head:
         self.refuse_unknown(table, set(Head.__dataclass_fields__), "head.")
-        networks = ("auto", "linear", "mlp", "resnet18")
         network = self.want(table, "network", str, "a text", "head.")
-        self.choices("head.network", [network], networks)
+        self.choices("head.network", [network], tuple(HEADS))
         for key in ("hidden", "epochs", "batch_size"):
             if key in table:
                 self.positive(table, key, "head.")

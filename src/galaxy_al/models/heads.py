@@ -37,10 +37,11 @@ def _network(name: Any) -> MakeTrainer:
     return make
 
 
+NETWORKS = ("linear", "mlp", "resnet18")
 HEADS: Registry[MakeTrainer] = Registry(
     "head",
     "galaxy_al.heads",
-    {"auto": _kernel, **{name: _network(name) for name in ("linear", "mlp", "resnet18")}},
+    {"auto": _kernel, **{name: _network(name) for name in NETWORKS}},
 )
 
 
