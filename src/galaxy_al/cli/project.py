@@ -62,6 +62,7 @@ def init(
     from galaxy_al.data import MODALITIES
     from galaxy_al.labelling.model import summary
     from galaxy_al.labelling.project import create_project
+    from galaxy_al.labelling.service import Service
 
     given = {kind: options.pop(kind.replace("-", "_")) for kind in MODALITIES}
     pools = [(kind, path) for kind, path in given.items() if path is not None]
@@ -84,6 +85,8 @@ def init(
         click.echo(problem, err=True)
     if made.bad:
         click.echo(f"Left out: {len(made.bad):,} of {len(made.pool):,}", err=True)
+    if not import_labels:
+        Service(made).close()  # finds the first questions, which the page then has at once
     imported = f", {summary(project).n_imported:,} labels imported" if import_labels else ""
     click.echo(f"{len(made.pool):,} {kind} in {project}{imported}. Next: galaxy-al label {project}")
 

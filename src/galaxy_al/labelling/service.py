@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken, one_line
 from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.exploring import RememberedTypiClust
 from galaxy_al.labelling.leases import Leases
 from galaxy_al.labelling.log import Entry, Kind, Log, Source
 from galaxy_al.labelling.model import class_indices, evaluate_round, labels_of
@@ -23,7 +24,7 @@ from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.system.threads import n_threads
 
 LEASE_SECONDS = 120.0
-EXPLORE = "typiclust"
+EXPLORER_FILE = "first-questions.json"
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,7 @@ class Service:
             strategy=settings.strategy,
             batch_size=settings.batch_size,
             seed=settings.seed,
-            explore=EXPLORE,
+            explore=RememberedTypiClust(self.project.folder / EXPLORER_FILE),
         )
         current, index_of = self.log.all_current(), self.project.index_of
         labels = class_indices(self.project, labels_of(self.project, current))

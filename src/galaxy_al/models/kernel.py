@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.distances import combine, squares
 from galaxy_al.models.sklearn_head import last_layer
 from galaxy_al.snapshot import Snapshot, row_blocks
 
@@ -29,14 +30,14 @@ _FARTHEST = 1e15  # from the pool's middle: squares stay finite
 class KernelTrainer:
     """Trains logistic regression in the space of a Gaussian kernel.
 
-    Nothing is chosen by cross-validation, which is misled by labels not drawn at random:
+    Nothing is chosen by cross-validation, which is misled by labels not sampled at random:
 
     - The kernel's width is the median distance in the pool, and the prior on the weights is fixed.
     - Labels are not weighted. To choose examples by what they look like does not change how likely
       each class is, given what they look like, and that is what is learned.
     - How frequent the classes are is then read off the pool and not off the labels: the mean of
       the probabilities. Dividing by it makes all classes count the same, as the paper's
-      weights 1 / N_k(L) do if labels are drawn at random.
+      weights 1 / N_k(L) do for labels sampled at random.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class KernelTrainer:
         kernel, known = self._kernel, np.array(sorted(labels), dtype=np.intp)
         targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
         chosen = _landmarks(targets, np.random.default_rng(self._seed))
-        axes, weights, bias = _fitted(kernel, known, targets, chosen, self._n_classes)
+        axes, weights, bias = _fit(kernel, known, targets, chosen, self._n_classes)
         features = kernel.times(known[chosen], axes)
         model = KernelModel(
             space=kernel.space,
@@ -161,8 +162,8 @@ class KernelSpace:
         sample = np.asarray(pool[chosen], dtype=np.float64) - middle
         largest = float(np.abs(sample).max()) or 1.0
         sample /= largest
-        squares = _squares(sample)
-        pairs = _squared_distances(sample @ sample.T, squares[:, None], squares)
+        lengths = squares(sample)
+        pairs = combine(sample @ sample.T, lengths[:, None], lengths)
         apart = pairs[np.triu_indices(len(sample), 1)] if len(sample) > 1 else np.ones(1)
         typical = float(np.median(apart)) or float(apart.mean()) or 1.0
         return cls(middle.astype(np.result_type(pool, np.float32)), largest * np.sqrt(typical))
@@ -177,7 +178,7 @@ class PoolKernel:
     """The kernel of a pool's examples with each other.
 
     What it gives depends only on what is asked, to the last digit: not on what was kept, nor on
-    which labels came first. A run that goes on is the one it was.
+    which labels came first. A run that is resumed is the run it was.
     """
 
     def __init__(self, pool: Table, space: KernelSpace) -> None:
@@ -211,45 +212,32 @@ class PoolKernel:
         points = {i: self.space.place(self.pool[i]) for i in new}
         for low, high in row_blocks(len(self.pool), _ROWS_AT_ONCE) if new else ():
             rows = self.space.place(self.pool[low:high])
-            squares = _squares(rows)
+            lengths = squares(rows)
             for i, point in points.items():
                 # One by one: of several at once the last digits depend on which these are.
-                new[i][low:high] = _gaussian_of(rows @ point, squares, _squares(point))
+                new[i][low:high] = _gaussian_of(rows @ point, lengths, squares(point))
         self._kept |= new
 
 
 def _logs(class_priors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms; 0 for a class that has no share."""
+    """Logarithms; 0 for a class whose prior is 0."""
     logs: NDArray[np.float64] = np.log(
         class_priors, out=np.zeros_like(class_priors), where=class_priors > 0
     )
     return logs
 
 
-def _squares(points: Table) -> Table:
-    squares: Table = np.square(points).sum(axis=-1)
-    return squares
-
-
-def _squared_distances(products: Table, of_rows: Table, of_columns: Table) -> Table:
-    """In place, from the products of rows and columns and the squares of both."""
-    products *= -2
-    products += of_rows
-    products += of_columns
-    return np.maximum(products, 0, out=products)
-
-
 def _gaussian_of(products: Table, of_rows: Table, of_columns: Table) -> Table:
-    apart = _squared_distances(products, of_rows, of_columns)
+    apart = combine(products, of_rows, of_columns)
     return np.exp(np.negative(apart, out=apart), out=apart)
 
 
 def _gaussian(rows: Table, columns: Table) -> Table:
-    return _gaussian_of(rows @ columns.T, _squares(rows)[:, None], _squares(columns))
+    return _gaussian_of(rows @ columns.T, squares(rows)[:, None], squares(columns))
 
 
 def _landmarks(targets: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """All labelled examples; of too many the same number of each class, drawn at random."""
+    """All labelled examples; of too many the same number of each class, at random."""
     if len(targets) <= MOST_LANDMARKS:
         return np.arange(len(targets))
     mixed = rng.permutation(len(targets))
@@ -259,7 +247,7 @@ def _landmarks(targets: NDArray[np.int64], rng: np.random.Generator) -> NDArray[
     return np.sort(in_turn[:MOST_LANDMARKS])
 
 
-def _fitted(
+def _fit(
     kernel: PoolKernel,
     known: NDArray[np.intp],
     targets: NDArray[np.int64],
@@ -267,17 +255,17 @@ def _fitted(
     n_classes: int,
 ) -> tuple[Table, Table, Table]:
     """Axes as of `KernelModel`, and the weights and biases of the last layer on them."""
-    from scipy.linalg import qr, solve_triangular
-    from sklearn.linear_model import LogisticRegression
-
     n_seen = len(np.unique(targets))
     if n_seen < 2:  # nothing to tell apart
         nothing = np.zeros((n_classes, n_classes), dtype=np.float32)
         return np.zeros((len(chosen), n_classes), np.float32), nothing, np.zeros(n_classes)
+    from scipy.linalg import qr, solve_triangular
+    from sklearn.linear_model import LogisticRegression
+
     gram = kernel.between(known[chosen], known)
     among = gram[:, chosen] + _JITTER * np.eye(len(chosen))
     lower = np.linalg.cholesky(among)
-    inputs = lower if len(chosen) == len(known) else _solved(lower, gram).T
+    inputs = lower if len(chosen) == len(known) else _solve(lower, gram).T
     # Two classes have one row of weights, the difference of two: its variance is twice as large.
     inverse = (2 if n_seen == 2 else 1) / PRECISION
     solver = LogisticRegression(C=inverse, tol=_TOLERANCE, max_iter=1000)
@@ -290,8 +278,8 @@ def _fitted(
     return dual.astype(np.float32), weights.T.astype(np.float32), layer[1]
 
 
-def _solved(lower: Table, right: Table) -> Table:
-    """Solve a triangular system in parts: SciPy lets no other thread run while it is at one."""
+def _solve(lower: Table, right: Table) -> Table:
+    """Solve a triangular system in parts: SciPy lets no other thread run while it solves one."""
     from scipy.linalg import solve_triangular
 
     solution = np.empty_like(right)
@@ -304,7 +292,7 @@ def _solved(lower: Table, right: Table) -> Table:
 def _class_priors(
     logits: Table, known: NDArray[np.intp], targets: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """How frequent each class is: those labelled are known, the others as likely as they are."""
+    """How frequent each class is: labels are known, other examples count by their probabilities."""
     seen = np.unique(targets)
     class_priors = np.zeros(logits.shape[1])
     if len(seen) < 2:

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.distances import squared_distances
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.project import Project
-from galaxy_al.snapshot import row_blocks
 
 _MOST_PIXELS = 80_000_000
-_ROWS_AT_ONCE = 1 << 14
 _CLUSTERS, _WALKED = 12, 3000
 
 Vectors = NDArray[np.floating[Any]]
@@ -32,11 +31,7 @@ class Cluster:
 
 def nearest(vectors: Vectors, query: Vectors, count: int, without: Collection[int]) -> list[int]:
     """The examples nearest to a point, the nearest first."""
-    distances = np.empty(len(vectors))
-    for low, high in row_blocks(len(vectors), _ROWS_AT_ONCE):
-        apart = vectors[low:high].astype(np.float64) - query
-        distances[low:high] = np.einsum("ij,ij->i", apart, apart)
-    return _best(distances, count, without)
+    return _best(squared_distances(vectors, query[None])[:, 0], count, without)
 
 
 def likeliest(proba: Vectors, target: int, count: int, without: Collection[int]) -> list[int]:
@@ -83,7 +78,7 @@ def walk(
     found = []
     for k in np.unique(cluster):
         inside = np.flatnonzero(cluster == k)
-        apart = np.square(points[inside] - means.cluster_centers_[k]).sum(axis=1)
+        apart = squared_distances(points[inside], means.cluster_centers_[k : k + 1])
         size = round(len(inside) * len(among) / len(some))
         found.append(Cluster(int(some[inside[apart.argmin()]]), size))
     return sorted(found, key=lambda cluster: -cluster.size)

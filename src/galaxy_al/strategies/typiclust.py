@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.distances import squared_distances
+from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.scoring import check_count
@@ -18,6 +19,7 @@ from galaxy_al.strategies.session import RankedSession, Session
 _NEIGHBOURS = 20
 _MOST_CLUSTERS = 500
 _BATCHES = 4
+_ROWS_AT_ONCE = 1 << 10
 
 
 class TypiClust(Strategy):
@@ -112,9 +114,10 @@ def _clusters(
 
 def _by_typicality(points: NDArray[np.floating[Any]]) -> NDArray[np.intp]:
     """The most typical first."""
-    from sklearn.neighbors import NearestNeighbors
-
-    if len(points) == 1:
-        return np.zeros(1, dtype=np.intp)
-    near = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(points) - 1)).fit(points)
-    return np.argsort(near.kneighbors()[0].mean(axis=1), kind="stable")
+    count = min(_NEIGHBOURS, len(points) - 1)
+    means = np.zeros(len(points))
+    for low, high in row_blocks(len(points), _ROWS_AT_ONCE) if count else ():
+        apart = squared_distances(points[low:high], points)
+        apart[np.arange(high - low), np.arange(low, high)] = np.inf  # not its own neighbour
+        means[low:high] = np.sqrt(np.partition(apart, count - 1)[:, :count]).mean(axis=1)
+    return np.argsort(means, kind="stable")

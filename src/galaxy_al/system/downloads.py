@@ -1,11 +1,11 @@
-"""Files from the web: fetched once, compared with their sums, going on where a fetch broke off."""
+"""Files from the web: downloaded once, checked, and resumed where a download broke off."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.system.files import checksum
+from galaxy_al.system.files import checksum, make_folder
 
 
 def download(url: str, path: Path, expected: str) -> Path:
@@ -14,36 +14,28 @@ def download(url: str, path: Path, expected: str) -> Path:
     Parameters
     ----------
     expected
-        ``md5:...`` or ``sha256:...``; the beginning of a sum will do.
+        ``md5:...`` or ``sha256:...``; the beginning of a sum is enough.
     """
     if path.exists():
         check_sum(path, expected)
         return path
+    part = path.with_name(path.name + ".part")
+    make_folder(path.parent)
     try:
-        import pooch
-    except ImportError as error:
-        raise GalaxyError("Downloads need pip install 'galaxy-al[data]'.") from error
-
-    def fetch(url: str, output_file: str, _: object) -> None:
-        part = path.with_name(path.name + ".part")
         _fetch(url, part)
-        try:
-            check_sum(part, expected)
-        except GalaxyError as error:
-            part.unlink()
-            raise GalaxyError(f"What came from {url} was not kept: {error}") from error
-        part.replace(output_file)
-
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        pooch.retrieve(url, None, path.name, path.parent, downloader=fetch)
-    except OSError as error:  # those of requests are such, too
+        check_sum(part, expected)
+    except ImportError as error:
+        raise GalaxyError("Downloads need requests: pip install 'galaxy-al[data]'.") from error
+    except OSError as error:  # the base class of all that requests raises
         reason = error.strerror or type(error).__name__
         raise GalaxyError(
-            f"Cannot download {url} ({reason}). Try again to go on where it stopped, or put the "
+            f"Cannot download {url} ({reason}). Try again to resume where it stopped, or put the "
             f"file by hand into {path.parent} as {path.name}."
         ) from error
-    return path
+    except GalaxyError as error:
+        part.unlink()
+        raise GalaxyError(f"The file from {url} was not kept: {error}") from error
+    return part.replace(path)
 
 
 def check_sum(path: Path, expected: str) -> None:
@@ -58,7 +50,7 @@ def check_sum(path: Path, expected: str) -> None:
 
 
 def _fetch(url: str, part: Path) -> None:
-    """Download, going on with the part that an earlier attempt has left."""
+    """Download, resuming the part that an earlier attempt has left."""
     import requests
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
@@ -66,7 +58,7 @@ def _fetch(url: str, part: Path) -> None:
     headers = {"Range": f"bytes={done}-"} if done else {}
     with requests.get(url, headers=headers, stream=True, timeout=30) as answer:
         if answer.status_code == requests.codes.requested_range_not_satisfiable:
-            return  # it is all there already
+            return  # the part is complete
         answer.raise_for_status()
         resumes = answer.status_code == requests.codes.partial_content
         done = done if resumes else 0

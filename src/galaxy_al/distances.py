@@ -1,0 +1,50 @@
+"""Squared Euclidean distances, in blocks and without losing digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.snapshot import row_blocks
+
+Table = NDArray[np.floating[Any]]
+
+_ROWS_AT_ONCE = 1 << 12
+
+
+def squared_distances(rows: Table, columns: Table) -> NDArray[np.float64]:
+    """The squared distance of every row to every column, N x M; both are tables of points.
+
+    Points are moved so that the columns are around the origin, in double precision: with an
+    offset that is large beside the distances, their products would not show the distances.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> squared_distances(points, points + 1e6).tolist()
+    [[2000000000000.0, 2000014000025.0], [1999986000025.0, 2000000000000.0]]
+    """
+    middle = columns.mean(axis=0, dtype=np.float64)
+    around = columns - middle
+    distances = np.empty((len(rows), len(columns)))
+    for low, high in row_blocks(len(rows), _ROWS_AT_ONCE):
+        points = rows[low:high] - middle
+        products = points @ around.T
+        distances[low:high] = combine(products, squares(points)[:, None], squares(around))
+    return distances
+
+
+def squares(points: Table) -> Table:
+    """The squared length of each point."""
+    lengths: Table = np.square(points).sum(axis=-1)
+    return lengths
+
+
+def combine(products: Table, of_rows: Table, of_columns: Table) -> Table:
+    """Squared distances in place of the products of rows and columns, from the squares of both."""
+    products *= -2
+    products += of_rows
+    products += of_columns
+    return np.maximum(products, 0, out=products)
