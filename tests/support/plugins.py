@@ -1,0 +1,24 @@
+"""A package that is installed for one test: a folder with modules and entry points."""
+
+import textwrap
+
+
+def write_plugin(folder, module, source, entry_points):
+    """Write a package into a folder; it is installed when the folder is on the path.
+
+    Parameters
+    ----------
+    entry_points
+        The names of the module's objects, by group and name.
+    """
+    about = folder / f"{module}-1.0.dist-info"
+    about.mkdir(parents=True)
+    (folder / f"{module}.py").write_text(textwrap.dedent(source))
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    lines = [
+        line
+        for group, names in entry_points.items()
+        for line in (f"[{group}]", *(f"{name} = {module}:{of}" for name, of in names.items()))
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    return folder
