@@ -118,7 +118,7 @@ def test_a_pickle_that_wants_anything_but_arrays_is_refused(monkeypatch, tmp_pat
     path = tmp_path / "cifar-10-python.tar.gz"
     tiny_archives.write_tar(path, {"x/data_batch_1": pickle.dumps({b"data": Evil()})})
     trust(monkeypatch, "cifar10", path.read_bytes())
-    with pytest.raises(GalaxyError, match=r"builtins.print, which no such archive needs"):
+    with pytest.raises(GalaxyError, match=r"builtins.print, which these archives do not need"):
         load_setting("cifar10-2")
     assert "pwned" not in capsys.readouterr().out
 

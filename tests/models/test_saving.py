@@ -89,7 +89,7 @@ def test_what_is_no_model_is_refused(tmp_path):
     model = trained("linear", items_for("linear"), some_labels())
     with pytest.raises(ValueError, match="The model has 3 classes, got names for 2"):
         save_model(model, tmp_path, classes=["a", "b"])
-    with pytest.raises(GalaxyError, match=r"holds no model: there is no card.json"):
+    with pytest.raises(GalaxyError, match=r"is not a saved model: it has no card.json"):
         load_model(tmp_path)
     save_model(model, tmp_path, classes=CLASSES)
     card = (tmp_path / "card.json").read_text(encoding="utf-8")
@@ -117,9 +117,15 @@ def test_what_is_no_model_is_refused(tmp_path):
         ({"classes_with_labels": [[0], [1]]}, "some of the classes' numbers"),
         ({"shape": {"network": "vgg"}}, "unknown network 'vgg'"),
         ({"shape": {"width": 300_000_000}}, "tensors are not those of the linear on the card"),
-        ({"shape": {"width": None}}, "a number that is none"),
-        ({"shape": {"network": "resnet18", "image_size": [1.5, 2]}}, "a number that is none"),
-        ({"shape": {"network": "resnet18", "image_size": [32]}}, "a number that is none"),
+        ({"shape": {"width": None}}, "the numbers of its shape must be positive"),
+        (
+            {"shape": {"network": "resnet18", "image_size": [1.5, 2]}},
+            "the numbers of its shape must be positive",
+        ),
+        (
+            {"shape": {"network": "resnet18", "image_size": [32]}},
+            "the numbers of its shape must be positive",
+        ),
         ({"shape": {"depth": 3}}, "unexpected keyword argument 'depth'"),
         ({"sha256": "0"}, "is not what card.json was written for"),
     ],

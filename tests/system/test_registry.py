@@ -7,24 +7,19 @@ import pytest
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.system.registry import Registry
+from support.plugins import write_plugin
 
 MODULE = "CIRCLE = 1\nSQUARE = 4\n"
-ENTRY_POINTS = """[test_galaxy_al.shapes]
-circle = galaxy_al_test_shapes:CIRCLE
-square = galaxy_al_test_shapes:SQUARE
-broken = galaxy_al_test_no_such_module:SHAPE
-"""
+ENTRY_POINTS = {
+    "test_galaxy_al.shapes": {"circle": "CIRCLE", "square": "SQUARE", "broken": "NO_SUCH_SHAPE"}
+}
 
 
 @pytest.fixture
 def shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
     """A registry with one built-in shape, and a package that offers three."""
-    (tmp_path / "galaxy_al_test_shapes.py").write_text(MODULE)
-    about = tmp_path / "shapes_plugin-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shapes-plugin\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(ENTRY_POINTS)
-    monkeypatch.syspath_prepend(tmp_path)
+    plugin = write_plugin(tmp_path, "galaxy_al_test_shapes", MODULE, ENTRY_POINTS)
+    monkeypatch.syspath_prepend(plugin)
     monkeypatch.delitem(sys.modules, "galaxy_al_test_shapes", raising=False)
     return Registry("shape", "test_galaxy_al.shapes", {"circle": 100})
 
@@ -46,7 +41,7 @@ def test_a_plugin_cannot_replace_what_is_built_in(shapes: Registry[int]) -> None
 
 
 def test_a_plugin_that_cannot_be_imported_is_named(shapes: Registry[int]) -> None:
-    with pytest.raises(GalaxyError, match=r"'broken' of the package shapes-plugin.*no_such_module"):
+    with pytest.raises(GalaxyError, match=r"'broken' of the package galaxy_al_test.*NO_SUCH_SHAPE"):
         shapes["broken"]
 
 

@@ -1,4 +1,4 @@
-"""The archives of the paper's data: fetching them, and reading their formats."""
+"""The archives of the paper's data: downloading them, and reading their formats."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Archive:
 
 
 def fetch(archive: Archive) -> Path:
-    """The archive's file, downloaded if it is not there; the checksum is compared either way."""
+    """The archive's file, downloaded if necessary; the checksum is compared in any case."""
     return download(archive.url, home_folder() / archive.file_name, f"md5:{archive.md5}")
 
 
@@ -56,7 +56,9 @@ class _ArraysOnly(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self._ALLOWED:
-            raise GalaxyError(f"The pickle wants {module}.{name}, which no such archive needs.")
+            raise GalaxyError(
+                f"The pickle wants {module}.{name}, which these archives do not need."
+            )
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
 
@@ -71,7 +73,7 @@ def _members(path: Path, wanted: Callable[[str], bool]) -> list[dict[bytes, Any]
             if file is not None
         ]
     if not loaded:
-        raise GalaxyError(f"{path} holds none of the files that were looked for.")
+        raise GalaxyError(f"{path} holds none of the expected files.")
     return loaded
 
 

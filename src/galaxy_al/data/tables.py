@@ -1,4 +1,4 @@
-"""Tables as people have them: CSV, JSON lines and Parquet; errors name the row."""
+"""Tables in CSV, JSON lines and Parquet; errors name the row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Table:
     Parameters
     ----------
     lines
-        Where each row stands in the file, for messages.
+        The place of each row in the file, for messages.
     """
 
     path: Path
@@ -36,12 +36,12 @@ class Table:
         return len(self.lines)
 
     def where(self, row: int) -> str:
-        """How to name a row to a person."""
+        """The place of a row, for messages."""
         unit = "row" if self.path.suffix.lower() == ".parquet" else "line"
         return f"{self.path}, {unit} {self.lines[row]}"
 
     def column(self, name: str) -> Sequence[Any] | NDArray[Any]:
-        """A column; a clear error if there is none of this name."""
+        """A column; an error if there is none of this name."""
         if name not in self.columns:
             raise GalaxyError(
                 f"{self.path} has no column {name!r}. Its columns are: {', '.join(self.columns)}."
@@ -86,12 +86,12 @@ class Table:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written; JSON can hold halves of characters, names of files bytes."""
+    """Whether a text can be written; JSON and file names can hold what is not Unicode."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _as_text(value: Any) -> str | None:
-    """A value as people would write it; numbers that pandas made floats are whole again."""
+    """A value as text; whole numbers that pandas has turned into floats lose their point."""
     if value is None or value == "" or value != value:
         return None
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -129,12 +129,12 @@ def _bad_line(path: Path) -> int:
 def write_table(
     path: Path, columns: Mapping[str, Sequence[Any] | NDArray[Any]], suffix: str | None = None
 ) -> None:
-    """Write named columns; a file that is there is replaced when all is written.
+    """Write named columns; an existing file is replaced when all is written.
 
     Parameters
     ----------
     suffix
-        Which form it takes; by default that of the path.
+        The format; by default that of the path.
     """
     writers = {".csv": _write_csv, ".jsonl": _write_json_lines, ".parquet": _write_parquet}
     form = path.suffix.lower() if suffix is None else suffix
@@ -144,7 +144,7 @@ def write_table(
 
 
 def check_table_name(path: Path) -> None:
-    """Refuse a name that no table can be written to, before there is anything to write."""
+    """Refuse a name that a table cannot be written to, before any work is done."""
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise GalaxyError(f"{path} must end in {', '.join(TABLE_SUFFIXES)}.")
     if not path.parent.is_dir():
@@ -200,7 +200,7 @@ def _read_parquet(path: Path) -> Table:
 
 
 class _ArrowColumns(Mapping[str, Sequence[Any] | NDArray[Any]]):
-    """Columns that become Python's own values when they are wanted; vectors stay in an array."""
+    """Columns that become Python's own values when they are read; vectors stay in an array."""
 
     def __init__(self, content: Any) -> None:
         self._content = content
@@ -251,7 +251,7 @@ def plain(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
 
 
 def load_pyarrow() -> Any:
-    """Arrow with its Parquet; a clear error if it is not there."""
+    """Arrow with its Parquet module; an error if it is not installed."""
     try:
         import pyarrow.parquet
     except ImportError as error:

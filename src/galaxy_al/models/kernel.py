@@ -126,7 +126,7 @@ class KernelModel:
         return self._proba(self.features(pool))
 
     def snapshot(self, pool: Table, labels: NDArray[Any] | None = None) -> Snapshot:
-        """The scores of a pool, and what strategies need beside them."""
+        """The scores of a pool, and what else strategies need."""
         features = self.features(pool)
         proba = self._proba(features)
         if self.keep_head:

@@ -30,7 +30,7 @@ class SavedModel:
     Parameters
     ----------
     classes
-        The names of the classes, the big one last.
+        The names of the classes, the majority class last.
     embedder
         The name of the network that makes its inputs; None if it takes images or vectors as
         they are.
@@ -57,14 +57,14 @@ def save_model(
     classes: Sequence[str],
     embedder: Embedder | None = None,
 ) -> Path:
-    """Write a model's weights and its card into a folder, which is made if it is not there.
+    """Write a model's weights and its card into a folder, which is made if necessary.
 
     Parameters
     ----------
     model
         What `KernelTrainer` or `Trainer` made.
     classes
-        Names, the big one last.
+        Names, the majority class last.
     embedder
         What made the embeddings that the model was trained on.
     """
@@ -102,7 +102,7 @@ def load_model(folder: str | Path, *, device: str = "auto") -> SavedModel:
     """A model that `save_model` wrote."""
     folder = Path(folder)
     if not (folder / CARD).exists():
-        raise GalaxyError(f"{folder} holds no model: there is no {CARD} in it.")
+        raise GalaxyError(f"{folder} is not a saved model: it has no {CARD}.")
     with reading(folder / CARD):
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
         _check_card(card)

@@ -57,7 +57,7 @@ class HeadModel:
     is_trained: bool
 
     def snapshot(self, pool: Any, labels: NDArray[Any] | None = None) -> Snapshot:
-        """Scores of a table of embeddings, and what strategies need beside them."""
+        """Scores of a table of embeddings, and what else strategies need."""
         if not self.is_trained:
             return self._untrained_snapshot(pool, labels)
         features, final = _last_stage(self.head, pool)

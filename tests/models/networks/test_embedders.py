@@ -194,3 +194,36 @@ def test_the_default_for_images_needs_no_name():
     embedder = load_embedder("images", "efficientnet-lite0@160")
     assert isinstance(embedder.encoder, EfficientNetLite)
     assert embedder.side == 160
+
+
+def test_what_is_known_of_the_defaults_without_torch_is_what_the_networks_do(minilm):
+    loaded = minilm.encoder
+    assert (minilm.kind, minilm.width) == (loaded.kind, loaded.width)
+    assert (minilm.side, minilm.batch_size) == (loaded.side, loaded.batch_size)
+    assert minilm.preprocessing == loaded.preprocessing
+    images = load_embedder("images", "efficientnet-lite0@32")
+    prepared = images.prepare(np.zeros((50, 40, 3), dtype=np.uint8))
+    assert list(prepared.shape[:2]) == images.preprocessing["resize"]
+    assert images.embed([prepared]).shape == (1, images.width)
+
+
+def test_a_folders_model_is_known_from_the_records_until_it_changes(tmp_path):
+    model, processor, _ = tiny_vit()
+    model.save_pretrained(tmp_path / "model")
+    processor.save_pretrained(tmp_path / "model")
+    name, records = str(tmp_path / "model"), tmp_path / "records"
+    first = load_embedder("images", name, records=records)
+    assert isinstance(first, ImageModel)
+    again = load_embedder("images", name, records=records)
+    assert not isinstance(again, ImageModel)
+    picture = np.random.default_rng(0).integers(0, 256, size=(37, 41, 3), dtype=np.uint8)
+    for fact in ("kind", "name", "version", "width", "batch_size", "side"):
+        assert getattr(again, fact) == getattr(first, fact)
+    assert again.preprocessing.keys() == first.preprocessing.keys()
+    np.testing.assert_array_equal(
+        again.embed([again.prepare(picture)]), first.embed([first.prepare(picture)])
+    )
+    (tmp_path / "model" / "note.txt").write_text("changed")
+    changed = load_embedder("images", name, records=records)
+    assert isinstance(changed, ImageModel)
+    assert changed.version != first.version

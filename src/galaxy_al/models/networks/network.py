@@ -1,4 +1,4 @@
-"""A trained network: scores, embeddings and the last layer of whatever pool it is shown."""
+"""A trained network: the scores, embeddings and last layer of any pool."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MLPHead(nn.Module):
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network is like before it is trained.
+    """The architecture of a network.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Model:
 
 
 def _check_finite(proba: NDArray[np.float32], first: int) -> None:
-    if not np.isfinite(proba.sum()):  # one pass, and a second one only if need be
+    if not np.isfinite(proba.sum()):  # one pass, and a second one only if it fails
         row = first + int(np.argmin(np.isfinite(proba).all(axis=1)))
         raise InvalidArgument(f"Example {row} cannot be scored: its features are not finite.")
 
@@ -196,8 +196,8 @@ def image_size_of(inputs: Any) -> Size:
     return int(height), int(width)
 
 
-def _wrong_items(network: str, wanted: str, items: NDArray[Any]) -> ValueError:
-    return ValueError(f"{network} takes {wanted}, got shape {items.shape} of {items.dtype}.")
+def _wrong_items(network: str, wanted: str, items: NDArray[Any]) -> InvalidArgument:
+    return InvalidArgument(f"{network} takes {wanted}, got shape {items.shape} of {items.dtype}.")
 
 
 def as_tensor(items: NDArray[Any], device: torch.device) -> Tensor:
@@ -207,7 +207,7 @@ def as_tensor(items: NDArray[Any], device: torch.device) -> Tensor:
     if any(stride < 0 for stride in items.strides):
         items = np.ascontiguousarray(items)
     with warnings.catch_warnings():
-        # Memory maps and snapshots cannot be written; nobody does.
+        # Memory maps and snapshots are read-only; torch does not write to them here.
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         tensor = torch.from_numpy(items).to(device)
     return scaled_images(tensor) if tensor.ndim == 4 else tensor.to(torch.float32)

@@ -61,7 +61,7 @@ def _shape(card: dict[str, Any]) -> tuple[Shape, NDArray[np.int64]]:
     if shape.network not in needed:
         raise GalaxyError(f"unknown network {shape.network!r}")
     if not all(type(n) is int and n > 0 for n in (shape.n_classes, *needed[shape.network])):
-        raise GalaxyError("shape has a number that is none, or not positive")
+        raise GalaxyError("the numbers of its shape must be positive")
     seen = card["classes_with_labels"]
     if seen != sorted({k for k in range(shape.n_classes) if k in seen}):
         raise GalaxyError("classes_with_labels must be some of the classes' numbers, in order")

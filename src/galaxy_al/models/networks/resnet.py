@@ -91,17 +91,17 @@ def load_trunk(network: ResNet18, weights: Mapping[str, Tensor]) -> None:
 
 
 def read_weights(source: str | Path) -> dict[str, Any]:
-    """Weights from a ``.safetensors`` file, or a ``.pth`` of tensors and nothing else.
+    """Weights from a ``.safetensors`` file, or a ``.pth`` file of tensors only.
 
     Parameters
     ----------
     source
-        A file; a URL, which is fetched once; or ``"imagenet"``, torchvision's own URL.
+        A file; a URL, which is downloaded once; or ``"imagenet"``, torchvision's own URL.
 
     Notes
     -----
     torchvision's files carry the beginning of their SHA-256 sum in their names, as in
-    ``resnet18-f37072fd.pth``; it is compared. Another URL says its sum at its end, as in
+    ``resnet18-f37072fd.pth``; it is compared. Add the sum to any other URL, as in
     ``https://example.org/weights.pth#sha256=...``.
     """
     path = _local(IMAGENET if source == "imagenet" else str(source))
@@ -112,7 +112,7 @@ def read_weights(source: str | Path) -> dict[str, Any]:
             return load_file(path)
         weights: Any = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
-            raise GalaxyError("it holds something else than tensors by name")
+            raise GalaxyError("it does not hold tensors by name only")
     except Exception as error:  # torch and safetensors raise many kinds for a broken file
         raise GalaxyError(f"Cannot read weights from {path}: {one_line(error)}") from error
     return dict(weights)
@@ -127,9 +127,9 @@ def _local(source: str) -> Path:
         if found := _sum_in_name(path):
             check_sum(path, f"sha256:{found}")
         return path
-    url, _, said = source.partition("#sha256=")
+    url, _, stated = source.partition("#sha256=")
     name = Path(url.partition("?")[0].rsplit("/", 1)[-1])
-    expected = said.lower() or _sum_in_name(name)
+    expected = stated.lower() or _sum_in_name(name)
     if len(expected) < 8 or set(expected) - _HEX:
         raise GalaxyError(f"{url} needs a checksum: add #sha256=... to it.")
     place = home_folder() / "weights" / f"{expected[:8]}-{name}"

@@ -1,4 +1,4 @@
-"""The only training loop: heads on embeddings and whole networks on images, anew each time."""
+"""The only training loop: heads on embeddings and networks on images, always from scratch."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LBFGS_ITERATIONS = 100
 
 
 class Trainer:
-    """Trains a classifier from labels, always from the same beginning.
+    """Trains a classifier from labels, always from the same initial weights.
 
     The loss is the cross entropy, each class weighted by 1 / N_k(L), its number of labels. Only
     classes that have labels take part.
@@ -192,7 +192,7 @@ def _finite(rows: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
 
 def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> None:
     """The loop. Inputs of a head are scaled to unit size while it trains: rates then suit them."""
-    seen, codes, counts = torch.unique(targets, return_inverse=True, return_counts=True)
+    seen, class_indices, counts = torch.unique(targets, return_inverse=True, return_counts=True)
     scale = _scale(inputs)
     inputs = inputs / scale if scale != 1 else inputs
     weight = (1 / counts).to(inputs.device, torch.float32)
@@ -203,7 +203,7 @@ def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> 
 
     for _ in range(recipe.epochs):
         losses = []
-        for batch, wanted in _batches(inputs, codes, recipe.batch_size, order):
+        for batch, wanted in _batches(inputs, class_indices, recipe.batch_size, order):
 
             def closure(batch: Tensor = batch, wanted: Tensor = wanted) -> Tensor:
                 optimizer.zero_grad()
@@ -229,18 +229,18 @@ def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> 
 
 
 def _batches(
-    inputs: Tensor, codes: Tensor, size: int | None, order: torch.Generator
+    inputs: Tensor, class_indices: Tensor, size: int | None, order: torch.Generator
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """All examples once in random order, so many at a time; or all at once, not copied."""
+    """All examples once in random order, ``size`` at a time; or all at once, not copied."""
     if size is None:
-        yield inputs, codes
+        yield inputs, class_indices
         return
     mixed = torch.randperm(len(inputs), generator=order).to(inputs.device)
     batches = list(torch.split(mixed, size))
-    if len(batches) > 1 and len(batches[-1]) == 1:  # of which no batch norm can be had
+    if len(batches) > 1 and len(batches[-1]) == 1:  # batch norm needs two
         batches[-2:] = [torch.cat(batches[-2:])]
     for rows in batches:
-        yield inputs[rows], codes[rows]
+        yield inputs[rows], class_indices[rows]
 
 
 def _squares(network: nn.Module) -> Tensor:
