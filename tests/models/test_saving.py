@@ -117,14 +117,14 @@ def test_what_is_no_model_is_refused(tmp_path):
         ({"classes_with_labels": [[0], [1]]}, "some of the classes' numbers"),
         ({"shape": {"network": "vgg"}}, "unknown network 'vgg'"),
         ({"shape": {"width": 300_000_000}}, "tensors are not those of the linear on the card"),
-        ({"shape": {"width": None}}, "the numbers of its shape must be positive"),
+        ({"shape": {"width": None}}, "of its shape must be positive"),
         (
             {"shape": {"network": "resnet18", "image_size": [1.5, 2]}},
-            "the numbers of its shape must be positive",
+            "of its shape must be positive",
         ),
         (
             {"shape": {"network": "resnet18", "image_size": [32]}},
-            "the numbers of its shape must be positive",
+            "of its shape must be positive",
         ),
         ({"shape": {"depth": 3}}, "unexpected keyword argument 'depth'"),
         ({"sha256": "0"}, "is not what card.json was written for"),
