@@ -20,8 +20,8 @@ from torch.nn import functional
 
 from galaxy_al.data import load_pool
 from galaxy_al.metrics import balanced_accuracy
-from galaxy_al.models.embedding import embed
 from galaxy_al.models.embedders import load_embedder
+from galaxy_al.models.embedding import embed
 from galaxy_al.models.networks.resnet import ResNet18
 from galaxy_al.models.networks.training import RECIPES, Trainer
 
