@@ -91,7 +91,7 @@ class Client:
         return self._raw("GET", f"/api/image?{urlencode({'id': id})}")
 
     def export(self, form: str = "csv") -> bytes:
-        """The labels as a file: csv, jsonl, parquet, coco or label-studio."""
+        """The labels as a file, in any format of ``galaxy-al export`` that is one file."""
         return self._raw("GET", f"/api/export?{urlencode({'format': form})}")
 
     @staticmethod

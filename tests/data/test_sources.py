@@ -384,7 +384,7 @@ def test_the_command_tells_what_is_in_a_pool(photos, tmp_path):
     done = CliRunner().invoke(cli, ["data", "check", str(photos)])
     assert "4 images, the first 'b.png', the last 'grey.png'" in done.output
     assert "broken.jpg as an image" in done.output
-    assert "Cannot be used and must be left out: 1 of 4" in done.output
+    assert "Cannot be used: 1 of 4 examples" in done.output
     (tmp_path / "a.csv").write_text("text,label\nx,cat\ny,\nz,dog\nw,dog\n")
     done = CliRunner().invoke(
         cli, ["data", "check", str(tmp_path / "a.csv"), "--label-column", "label"]

@@ -1,9 +1,9 @@
-"""Cross-validated balanced accuracy: what it should be, and whether its band is honest."""
+"""Cross-validated balanced accuracy: what it should be, and whether its interval can be trusted."""
 
 import numpy as np
 import pytest
 
-from galaxy_al.labelling.evaluation import band, cross_validated
+from galaxy_al.labelling.evaluation import accuracy_interval, cross_validate
 from galaxy_al.metrics import balanced_accuracy
 from galaxy_al.models.kernel import KernelTrainer
 
@@ -14,12 +14,12 @@ def pool_of(seed, size=3000, apart=2.0):
     return (rng.normal(size=(size, 4)) + apart * (truth == 0)[:, None] * 0.7), truth
 
 
-def test_the_band_is_that_of_jeffreys_prior():
+def test_the_interval_is_that_of_jeffreys_prior():
     from scipy.stats import beta
 
-    found = band([(30, 40), (1, 1)])
+    found = accuracy_interval([(30, 40), (1, 1)])
     exact = beta(30.5, 10.5)
-    alone = band([(30, 40)])
+    alone = accuracy_interval([(30, 40)])
     assert alone.accuracy == 0.75
     assert alone.low == pytest.approx(exact.ppf(0.025), abs=0.01)
     assert alone.high == pytest.approx(exact.ppf(0.975), abs=0.01)
@@ -27,45 +27,45 @@ def test_the_band_is_that_of_jeffreys_prior():
 
 
 def test_a_class_without_labels_can_be_anything():
-    found = band([(100, 100), (0, 0)])
+    found = accuracy_interval([(100, 100), (0, 0)])
     assert found.accuracy == 0.75
     assert found.low < 0.55
     assert found.high > 0.97
 
 
-def test_with_labels_at_random_the_band_holds_the_truth_as_often_as_it_says():
-    """At least 90 of 100 times, for a band of 95%: the models of the folds have fewer labels."""
+def test_with_labels_at_random_the_interval_holds_the_truth_as_often_as_it_says():
+    """At least 90 of 100 times, for one of 95%: the models of the folds have fewer labels."""
     n_inside = 0
     for seed in range(60):
         pool, truth = pool_of(seed)
-        drawn = np.random.default_rng(seed).permutation(len(pool))[:200].tolist()
-        labels = {i: int(truth[i]) for i in drawn}
+        sampled = np.random.default_rng(seed).permutation(len(pool))[:200].tolist()
+        labels = {i: int(truth[i]) for i in sampled}
         model = KernelTrainer(n_classes=2).fit(pool, labels)
-        found = cross_validated(pool, labels, drawn, model, 2)
+        found = cross_validate(pool, labels, sampled, model, 2)
         true = balanced_accuracy(truth, model.proba(pool).argmax(axis=1))
         n_inside += found.low <= true <= found.high
     assert n_inside >= 54
 
 
-def test_the_big_class_is_judged_by_what_was_drawn():
+def test_the_majority_class_is_evaluated_on_its_random_labels():
     pool, truth = pool_of(0)
     rng = np.random.default_rng(0)
-    drawn = rng.permutation(len(pool))[:100].tolist()
-    model = KernelTrainer(n_classes=2).fit(pool, {i: int(truth[i]) for i in drawn})
+    sampled = rng.permutation(len(pool))[:100].tolist()
+    model = KernelTrainer(n_classes=2).fit(pool, {i: int(truth[i]) for i in sampled})
     unsure = np.argsort(np.abs(model.proba(pool)[:, 0] - 0.5))[:300].tolist()
-    labels = {i: int(truth[i]) for i in {*drawn, *unsure}}
+    labels = {i: int(truth[i]) for i in {*sampled, *unsure}}
     model = KernelTrainer(n_classes=2).fit(pool, labels)
-    fair = cross_validated(pool, labels, drawn, model, 2)
-    unfair = cross_validated(pool, labels, (), model, 2)
+    fair = cross_validate(pool, labels, sampled, model, 2)
+    unfair = cross_validate(pool, labels, (), model, 2)
     assert fair.accuracy > unfair.accuracy + 0.05
 
 
-def test_one_class_says_nothing():
+def test_one_class_alone_cannot_be_evaluated():
     pool, _ = pool_of(0)
     model = KernelTrainer(n_classes=2).fit(pool, {0: 1, 1: 1})
-    assert cross_validated(pool, {0: 1, 1: 1}, (), model, 2) is None
+    assert cross_validate(pool, {0: 1, 1: 1}, (), model, 2) is None
 
 
-def test_all_right_is_within_the_band():
-    assert band([(5, 5), (7, 7)]).high == 1
-    assert band([(0, 5), (0, 7)]).low == 0
+def test_all_correct_is_within_the_interval():
+    assert accuracy_interval([(5, 5), (7, 7)]).high == 1
+    assert accuracy_interval([(0, 5), (0, 7)]).low == 0

@@ -1,70 +1,22 @@
-"""Projects: making, opening, exporting and training them, as on the command line."""
+"""Projects: create, open, export and train, as on the command line."""
 
-import csv
 import json
 import os
 import sys
 
 import numpy as np
-import pyarrow.parquet
 import pytest
-from click.testing import CliRunner
-from PIL import Image
 
 from galaxy_al import GalaxyError
-from galaxy_al.cli.main import cli, main
-from galaxy_al.labelling.exports import export
-from galaxy_al.labelling.model import labelled_project
-from galaxy_al.labelling.project import ProjectSettings, create_project, open_project
+from galaxy_al.cli.main import main
+from galaxy_al.labelling.exports import EXPORTS
+from galaxy_al.labelling.model import labeled_examples
+from galaxy_al.labelling.project import create_project, open_project
 from galaxy_al.labelling.service import Service
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.models.saving import load_model
+from support.commands import init, read_csv, run
 from support.projects import blobs, small_project
-
-
-def run(*arguments, fails=False):
-    result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
-    if not fails and result.exception is not None:
-        raise result.exception
-    return result
-
-
-@pytest.fixture
-def embeddings(tmp_path):
-    vectors, names = blobs()
-    np.save(tmp_path / "pool.npy", vectors)
-    rows = [f"{i},{name}" for i, name in enumerate(names[:60])]
-    (tmp_path / "known.csv").write_text("\n".join(["id,label", *rows]) + "\n")
-    return tmp_path
-
-
-@pytest.fixture
-def images(tmp_path):
-    rng = np.random.default_rng(0)
-    (tmp_path / "photos" / "more").mkdir(parents=True)
-    rows = ["id,label"]
-    for i in range(12):
-        name = f"{'more/' if i % 2 else ''}{i:02}.png"
-        noise = rng.integers(0, 255, (20 + i, 30, 3), dtype=np.uint8)
-        Image.fromarray(noise).save(tmp_path / "photos" / name)
-        rows.append(f"{name},{'odd' if i % 3 == 0 else 'even'}")
-    (tmp_path / "known.csv").write_text("\n".join(rows[:9]) + "\n")
-    run(
-        "init", tmp_path / "project", "--images", tmp_path / "photos",
-        "--classes", "odd", "--other", "even", "--import-labels", tmp_path / "known.csv",
-    )  # fmt: skip
-    return tmp_path
-
-
-def read_csv(path):
-    return list(csv.DictReader(path.read_text().splitlines()))
-
-
-def init(folder, *more):
-    return run(
-        "init", folder / "project", "--embeddings", folder / "pool.npy",
-        "--classes", "scratch, dent", "--other", "fine", *more,
-    )  # fmt: skip
 
 
 def test_init_status_export_train_predict(embeddings):
@@ -104,7 +56,7 @@ def test_what_was_labelled_is_exported_with_who_when_and_which_round(tmp_path):
     last = service.next("ann")
     service.skip("ann", last, for_good=True)
     service.close()
-    export(labelled_project(project.folder), tmp_path / "labels.jsonl", "jsonl")
+    EXPORTS["jsonl"].write(labeled_examples(project.folder), tmp_path / "labels.jsonl")
     lines = (tmp_path / "labels.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     assert len(rows) == 30
@@ -114,62 +66,6 @@ def test_what_was_labelled_is_exported_with_who_when_and_which_round(tmp_path):
     assert max(row["round"] for row in rows) >= 1
     assert all(abs(sum(row[f"p_{name}"] for name in project.classes) - 1) < 1e-6 for row in rows)
     assert "can't tell" in run("status", project.folder).output
-
-
-def test_coco_has_what_its_readers_want(images):
-    output = images / "coco.json"
-    run("export", images / "project", "--format", "coco", "--output", output)
-    content = json.loads(output.read_text())
-    by_id = {image["id"]: image for image in content["images"]}
-    names = {category["id"]: category["name"] for category in content["categories"]}
-    found = {
-        by_id[one["image_id"]]["file_name"]: names[one["category_id"]]
-        for one in content["annotations"]
-    }
-    known = {row["id"]: row["label"] for row in read_csv(images / "known.csv")}
-    assert found == known
-    for image in by_id.values():
-        with Image.open(images / "photos" / image["file_name"]) as file:
-            assert file.size == (image["width"], image["height"])
-
-
-def test_label_studio_gets_tasks_with_annotations_and_predictions(images):
-    output = images / "tasks.json"
-    run("export", images / "project", "--format", "label-studio", "--output", output)
-    tasks = json.loads(output.read_text())
-    known = {row["id"]: row["label"] for row in read_csv(images / "known.csv")}
-    for task in tasks:
-        (result,) = task["annotations"][0]["result"]
-        assert result["value"]["choices"] == [known[task["data"]["image"]]]
-        assert 0 < task["predictions"][0]["score"] <= 1
-
-
-def test_a_dataset_of_hugging_face_has_images_and_classes(images):
-    folder = images / "dataset"
-    run("export", images / "project", "--format", "hf", "--output", folder)
-    table = pyarrow.parquet.read_table(folder / "data" / "train-00000-of-00001.parquet")
-    features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
-    assert features["label"] == {"names": ["odd", "even"], "_type": "ClassLabel"}
-    assert features["image"] == {"_type": "Image"}
-    rows = table.to_pylist()
-    known = {row["id"]: row["label"] for row in read_csv(images / "known.csv")}
-    assert {row["id"]: ["odd", "even"][row["label"]] for row in rows} == known
-    for row in rows:
-        assert row["image"]["bytes"] == (images / "photos" / row["id"]).read_bytes()
-    assert "not a random sample" in " ".join((folder / "README.md").read_text().split())
-
-
-@pytest.mark.parametrize("form", ["parquet", "jsonl", "label-studio", "hf"])
-def test_embeddings_can_be_exported_in_every_form_but_coco(tmp_path, form):
-    project, _ = small_project(tmp_path, labels=None)
-    service = Service(project)
-    service.label("ann", [(3, 0), (4, 2)])
-    service.wait()
-    service.close()
-    run("export", project.folder, "--format", form, "--output", tmp_path / "out")
-    assert (tmp_path / "out").exists()
-    refused = run("export", project.folder, "--format", "coco", "--output", "x", fails=True)
-    assert str(refused.exception) == "COCO is for images, and the pool holds embeddings."
 
 
 def test_a_trained_model_of_images_predicts_images(images):
@@ -200,10 +96,11 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
 
     project, pool = embeddings / "project", embeddings / "pool.npy"
     both = ("--classes", "scratch", "--other", "fine")
-    assert (
-        told("status", project) == f"galaxy-al: {project} is no project: galaxy-al init makes one."
+    no_project = "is not a galaxy-al project. Create one with `galaxy-al init`."
+    assert told("status", project) == f"galaxy-al: {project} {no_project}"
+    assert told("init", project, *both).endswith(
+        "Give exactly one of --texts, --images, --embeddings."
     )
-    assert told("init", project, *both).endswith("Give one of --texts, --images, --embeddings.")
     assert told("init", project, "--embeddings", pool, "--classes", "fine", "--other", "fine") == (
         "galaxy-al: Two classes are called 'fine'."
     )
@@ -216,12 +113,14 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
     )
     assert not (project / "project.toml").exists()
     init(embeddings)
-    assert told("init", project, "--embeddings", pool, *both).endswith("is a project already.")
-    assert told("train", project).endswith("has no labels yet: there is nothing to tell apart.")
-    assert told("label", project / "nothing").endswith("galaxy-al init makes one.")
+    assert told("init", project, "--embeddings", pool, *both).endswith("is already a project.")
+    assert told("train", project).endswith(
+        "has no labels yet. Training needs labels of two classes."
+    )
+    assert told("label", project / "nothing").endswith(no_project)
     assert "without more" in told("label", project, "--no-open", "--name", "https://a.org")
     (embeddings / "lock").write_text("mine")
-    assert told("label", embeddings).endswith("galaxy-al init makes one.")
+    assert told("label", embeddings).endswith(no_project)
     assert (embeddings / "lock").read_text() == "mine"
     assert told("export", project).endswith("has no labels yet.")
     assert "a folder of its own" in told("init", pool, "--embeddings", pool, *both)
@@ -230,22 +129,6 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
         f"There is no {embeddings / 'no.npy'}."
     )
     assert not nowhere.exists()
-
-
-def test_an_export_writes_over_nothing_that_the_project_needs(embeddings):
-    init(embeddings, "--import-labels", embeddings / "known.csv")
-    project, pool = embeddings / "project", embeddings / "pool.npy"
-    needed = (project, pool, project / "project.toml", project / "labels.sqlite")
-    before = pool.read_bytes()
-    for output in needed:
-        for command in ("export", "train"):
-            done = CliRunner().invoke(cli, [command, str(project), "--output", str(output)])
-            assert "belongs to the project" in str(done.exception)
-    assert pool.read_bytes() == before
-    assert run("export", project).output == f"60 labels in {project / 'labels.csv'}\n"
-    assert run("export", project).exit_code == 0
-    run("export", project, "--output", embeddings / "known.parquet")
-    assert pyarrow.parquet.read_table(embeddings / "known.parquet").num_rows == 60
 
 
 def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
@@ -263,34 +146,6 @@ def test_half_a_character_is_refused_by_line_and_never_asked(tmp_path):
     both = {"kind": "texts", "classes": ["spam"], "other": "ham"}
     with pytest.raises(GalaxyError, match="line 2: 'text' has half a character in it"):
         create_project(tmp_path / "project", tmp_path / "mails.jsonl", **both)
-    with pytest.raises(ValueError, match="no valid Unicode"):
-        ProjectSettings(path="x", kind="texts", classes=("\udc80", "ham"))
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("colour = 3", "unknown key 'colour'"),
-        ("batch_size = 0", "batch_size must be at least 1, got 0"),
-        ('strategy = "x"', "Unknown strategy 'x'"),
-        ("kind = [", "Cannot read"),
-    ],
-)
-def test_a_broken_settings_file_is_named(embeddings, line, message):
-    init(embeddings)
-    path = embeddings / "project" / "project.toml"
-    kept = [old for old in path.read_text().splitlines() if old.split()[0] != line.split()[0]]
-    path.write_text("\n".join([*kept, line]) + "\n")
-    with pytest.raises(GalaxyError, match=message) as told:
-        open_project(embeddings / "project")
-    assert str(path) in str(told.value)
-
-
-def test_settings_are_written_and_read_as_they_are(tmp_path):
-    names = ('a"b\\c', "日本\n\t", "\x01é", "🐱", "\x7f")
-    settings = ProjectSettings(path="../x y", kind="texts", classes=names, seed=-3)
-    settings.write(tmp_path / "project.toml")
-    assert ProjectSettings.read(tmp_path / "project.toml") == settings
 
 
 def test_a_label_of_an_example_that_is_gone_does_no_harm(images):
@@ -300,8 +155,11 @@ def test_a_label_of_an_example_that_is_gone_does_no_harm(images):
     assert len(service.learner.state.labels) == 7
     assert service.undo("import") is not None
     service.close()
-    labelled = labelled_project(images / "project")
-    assert len(labelled.entries) == 6
+    labeled = labeled_examples(images / "project")
+    assert len(labeled.entries) == 6
+    assert labeled.warnings == [
+        "Labels of examples that are not in the pool or cannot be read: 1. Left out."
+    ]
 
 
 def test_embeddings_that_are_not_finite_are_left_out(tmp_path):

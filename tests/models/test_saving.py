@@ -187,7 +187,7 @@ def test_predict_writes_what_the_model_says_of_new_images(photos, tmp_path, monk
     save_model(model, tmp_path / "model", classes=("green", "red"), embedder=embedder)
     output = tmp_path / f"out.{suffix}"
     result = run("predict", tmp_path / "model", photos, "--output", output)
-    assert "Cannot be used and must be left out: 1 of 13" in result.output
+    assert "Cannot be used: 1 of 13 examples" in result.output
     assert f"12 examples in {output}" in result.output
     table = read_table(output)
     assert list(table.columns) == ["id", "class", "p_green", "p_red"]
@@ -223,7 +223,7 @@ def test_predict_refuses_what_does_not_fit(photos, tmp_path):
             run("predict", tmp_path / "model", *arguments)
         return str(caught.value)
 
-    assert "takes embeddings, and the pool holds images" in message(
+    assert "takes embeddings, but the pool contains images" in message(
         photos, "--output", tmp_path / "o.csv"
     )
     assert "takes 5 features, got 6" in message(
@@ -237,7 +237,7 @@ def test_predict_refuses_what_does_not_fit(photos, tmp_path):
     )
     before = (tmp_path / "new.npy").read_bytes()
     (tmp_path / "p.csv").write_text("id,text\n1,a\n")
-    assert "p.csv is the pool itself, and would be lost" in message(
+    assert "p.csv is the pool itself and must not be overwritten" in message(
         tmp_path / "p.csv", "--output", tmp_path / "p.csv"
     )
     assert (tmp_path / "new.npy").read_bytes() == before

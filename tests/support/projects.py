@@ -1,12 +1,17 @@
 """Small projects to label in tests."""
 
+from pathlib import Path
+
 import numpy as np
 
 from galaxy_al.labelling.project import create_project
 
+# Made by commit 21ab5eb, with a pool and the labels as that commit exported them.
+OLD_PROJECT = Path(__file__).parents[1] / "fixtures" / "project-21ab5eb"
+
 
 def blobs(size=200, n_rare=20, seed=0):
-    """Two rare classes beside a big one: embeddings, and the names of the true classes."""
+    """Two rare classes and a majority class: embeddings, and the names of the true classes."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.repeat([0, 1, 2], [n_rare, n_rare, size - 2 * n_rare]))
     embeddings = rng.normal(size=(size, 4)) + 4 * np.eye(3, 4)[truth]

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from galaxy_al.cli.bench import bench
-from galaxy_al.cli.project import export, init, label, status, train
+from galaxy_al.cli.project import (
+    export,
+    init,
+    label,
+    pool_options,
+    predict,
+    report_problems,
+    status,
+    train,
+)
 from galaxy_al.errors import GalaxyError
 from galaxy_al.version import __version__
 
@@ -93,20 +101,8 @@ def data_list() -> None:
     click.echo(f"Archives are kept in {home_folder()}; GALAXY_AL_HOME says otherwise.")
 
 
-def _pool_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument POOL, and the options that say how a table is to be read."""
-    for decorate in (
-        click.option("--id-column", help="By default id, if there is one."),
-        click.option("--column", help="Where a table has its texts, image files or vectors."),
-        click.option("--kind", help="What a table holds: texts, images or embeddings."),
-        click.argument("pool", type=click.Path(path_type=Path)),
-    ):
-        command = decorate(command)
-    return command
-
-
 @data.command("check")
-@_pool_options
+@pool_options
 @click.option("--label-column", help="Where a table has labels that are known already.")
 def data_check(
     pool: Path,
@@ -134,55 +130,7 @@ def data_check(
         click.echo(f"{int((found.labels == code).sum()):>10,} {name}")
     if found.classes:
         click.echo(f"{int((found.labels < 0).sum()):>10,} without a label")
-    _tell_problems(list(found.problems().values()), len(found))
-
-
-def _tell_problems(problems: list[str], total: int) -> None:
-    for problem in problems:
-        click.echo(problem, err=True)
-    if problems:
-        click.echo(f"Cannot be used and must be left out: {len(problems):,} of {total:,}")
-
-
-@cli.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@_pool_options
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("predictions.csv"),
-    show_default=True,
-    help="The table to write: .csv, .jsonl or .parquet.",
-)
-def predict(
-    model: Path,
-    pool: Path,
-    kind: str | None,
-    column: str | None,
-    id_column: str | None,
-    output: Path,
-) -> None:
-    """Write the probabilities that a saved model gives to the examples of a pool.
-
-    MODEL is a folder that galaxy-al train or save_model wrote.
-
-    \b
-    Example:
-      galaxy-al predict scratches-model/ photos/ --output probabilities.csv
-    """
-    from galaxy_al.data import load_pool
-    from galaxy_al.data.tables import check_table_name
-    from galaxy_al.labelling.predictions import predict
-    from galaxy_al.models.saving import load_model
-
-    check_table_name(output)
-    if output.resolve() == pool.resolve():
-        raise GalaxyError(f"{output} is the pool itself, and would be lost.")
-    found = load_pool(pool, kind=kind, column=column, id_column=id_column)
-    made = predict(load_model(model), found)
-    made.write(output)
-    _tell_problems(made.bad, len(found))
-    click.echo(f"{len(made.ids):,} examples in {output}")
+    report_problems(list(found.problems().values()), len(found))
 
 
 @cli.command()
@@ -207,7 +155,7 @@ def theory(draws: int, seed: int, output: Path) -> None:
     show_theory(draws, seed, output)
 
 
-for command in (bench, init, label, status, export, train):
+for command in (bench, init, label, status, export, train, predict):
     cli.add_command(command)
 
 

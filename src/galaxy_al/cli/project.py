@@ -1,23 +1,57 @@
-"""The commands about a project: make one, label, see how far it is, export, train, predict."""
+"""The commands for a project: init, label, status, export, train, predict."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from galaxy_al.errors import GalaxyError
 
+if TYPE_CHECKING:
+    from galaxy_al.labelling.exports import ExportFormat
+
 PROJECT = click.argument("project", type=click.Path(path_type=Path))
-FORMATS = {
-    "csv": "labels.csv",
-    "jsonl": "labels.jsonl",
-    "parquet": "labels.parquet",
-    "coco": "coco.json",
-    "label-studio": "label-studio.json",
-    "hf": "dataset",
-}
+
+
+class _Format(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions
+    """The name of an export format; the registry is read only when it is needed."""
+
+    name = "format"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        from galaxy_al.labelling.exports import EXPORTS
+
+        return f"[{'|'.join(EXPORTS)}]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> ExportFormat:
+        from galaxy_al.labelling.exports import EXPORTS
+
+        return EXPORTS[value]
+
+
+def pool_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the argument POOL and the options for reading a table."""
+    for decorate in (
+        click.option("--id-column", help="The column of the ids in a table.  [default: id]"),
+        click.option("--column", help="The column of the texts, image files or vectors."),
+        click.option("--kind", help="What a table contains: texts, images or embeddings."),
+        click.argument("pool", type=click.Path(path_type=Path)),
+    ):
+        command = decorate(command)
+    return command
+
+
+def report_problems(problems: Sequence[str], total: int) -> None:
+    """Print which examples of a pool cannot be used."""
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        click.echo(f"Cannot be used: {len(problems):,} of {total:,} examples")
 
 
 class _WithModalities(click.Command):
@@ -35,15 +69,30 @@ class _WithModalities(click.Command):
 
 @click.command(cls=_WithModalities)
 @PROJECT
-@click.option("--classes", required=True, help="The rare classes, with commas between.")
-@click.option("--other", required=True, help="The big class: all the rest.")
-@click.option("--import-labels", type=click.Path(path_type=Path), help="A table with id and label.")
-@click.option("--column", default="", help="Where a table has its texts, image files or vectors.")
-@click.option("--id-column", default="", help="By default id, if there is one.")
-@click.option("--embedder", default="", help="A model that makes vectors; by default offline.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=50, show_default=True)
-@click.option("--strategy", default="", help="By default fair-cuts.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--classes", required=True, help="The rare classes, separated by commas.")
+@click.option("--other", required=True, help="The majority class: everything else.")
+@click.option(
+    "--import-labels",
+    type=click.Path(path_type=Path),
+    help="A table with the columns id and label.",
+)
+@click.option("--column", default="", help="The column of the texts, image files or vectors.")
+@click.option("--id-column", default="", help="The column of the ids in a table.  [default: id]")
+@click.option(
+    "--embedder",
+    default="",
+    help="The model that embeds images or texts.  [default: built in, works offline]",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="The number of answers between two trainings.",
+)
+@click.option("--strategy", default="", help="What to ask.  [default: fair-cuts]")
+@click.option("--head", default="auto", show_default=True, help="The model to train.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices.")
 def init(
     project: Path,
     classes: str,
@@ -52,7 +101,7 @@ def init(
     strategy: str,
     **options: Any,
 ) -> None:
-    """Make a project: a folder with its settings, its labels and its vectors.
+    """Create a project: a folder with the settings, the labels and the vectors.
 
     \b
     Example:
@@ -60,14 +109,15 @@ def init(
       galaxy-al init spam --texts mails.csv --classes spam --other ham --import-labels known.csv
     """
     from galaxy_al.data import MODALITIES
-    from galaxy_al.labelling.model import summary
     from galaxy_al.labelling.project import create_project
     from galaxy_al.labelling.service import Service
+    from galaxy_al.labelling.summary import summarize
 
     given = {kind: options.pop(kind.replace("-", "_")) for kind in MODALITIES}
     pools = [(kind, path) for kind, path in given.items() if path is not None]
     if len(pools) != 1:
-        raise click.UsageError(f"Give one of {', '.join(f'--{kind}' for kind in MODALITIES)}.")
+        names = ", ".join(f"--{kind}" for kind in MODALITIES)
+        raise click.UsageError(f"Give exactly one of {names}.")
     if strategy:
         options["strategy"] = strategy
     names = [name.strip() for name in classes.split(",") if name.strip()]
@@ -84,21 +134,32 @@ def init(
     for problem in list(made.bad.values())[:20]:
         click.echo(problem, err=True)
     if made.bad:
-        click.echo(f"Left out: {len(made.bad):,} of {len(made.pool):,}", err=True)
+        click.echo(f"Cannot be used: {len(made.bad):,} of {len(made.pool):,} examples", err=True)
     if not import_labels:
         Service(made).close()  # finds the first questions, which the page then has at once
-    imported = f", {summary(project).n_imported:,} labels imported" if import_labels else ""
+    imported = f", {summarize(project).n_imported:,} labels imported" if import_labels else ""
     click.echo(f"{len(made.pool):,} {kind} in {project}{imported}. Next: galaxy-al label {project}")
 
 
 @click.command()
 @PROJECT
-@click.option("--host", default="127.0.0.1", show_default=True, help="Others need a token.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
-@click.option("--name", default="", help="Of a proxy with TLS in front of it.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on. Any but this one asks for a token.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The port; 0 takes any that is free.",
+)
+@click.option("--name", default="", help="The host name of a TLS proxy in front of the server.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
 def label(project: Path, host: str, port: int, name: str, opens: bool) -> None:
-    """Start the labelling page of a project; several people can label at once.
+    """Start the labelling page of a project. Several people can label at once.
 
     \b
     Example:
@@ -115,67 +176,72 @@ def label(project: Path, host: str, port: int, name: str, opens: bool) -> None:
 @click.command()
 @PROJECT
 def status(project: Path) -> None:
-    """Say how far a project is.
+    """Show the progress of a project.
 
     \b
     Example:
       galaxy-al status scratches
     """
-    from galaxy_al.labelling.model import summary
+    from galaxy_al.labelling.summary import summarize
 
-    found = summary(project)
+    found = summarize(project)
     people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
     click.echo(f"{project}: {found.n_labels:,} labels ({found.n_imported:,} imported), {people}")
     for name in found.classes:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:
         click.echo(f"{found.n_cannot_tell:>10,} can't tell")
+    for warning in found.warnings:
+        click.echo(warning, err=True)
     for record in found.rounds[-5:]:
-        quality = (
+        accuracy = (
             f"balanced accuracy {record.accuracy:.2f} ({record.low:.2f} to {record.high:.2f})"
             if record.accuracy is not None
-            else "one class"
+            else "labels of one class only"
         )
-        click.echo(f"Round {record.number}: {record.n_labels:,} labels, {quality}")
+        click.echo(f"Round {record.number}: {record.n_labels:,} labels, {accuracy}")
 
 
 @click.command()
 @PROJECT
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(list(FORMATS)),
-    help="By default that of the output's suffix, or csv.",
+    "--format", type=_Format(), help="By default the format of the output's suffix, or csv."
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), help="By default a file in the project's folder."
 )
-def export(project: Path, form: str | None, output: Path | None) -> None:
-    """Write the labels of a project: who, when, which round, and the model's probabilities.
+def export(project: Path, format: ExportFormat | None, output: Path | None) -> None:
+    """Export the labels: annotator, time, round, and the model's probabilities.
 
     \b
     Example:
+      galaxy-al export scratches --output labels.csv
       galaxy-al export scratches --format coco --output scratches.json
     """
-    from galaxy_al.labelling.exports import export
-    from galaxy_al.labelling.model import labelled_project
+    from galaxy_al.labelling.exports import EXPORTS, format_of
+    from galaxy_al.labelling.model import labeled_examples
     from galaxy_al.labelling.project import check_output
 
-    suffix = output.suffix.lower().lstrip(".") if output else ""
-    form = form or (suffix if suffix in FORMATS else "csv")
-    output = output or project / FORMATS[form]
+    if output is None:
+        format = format or EXPORTS["csv"]
+        output = project / format.file_name
     check_output(project, output)
-    found = labelled_project(project)
+    format = format or format_of(output)
+    found = labeled_examples(project)
+    for warning in found.warnings:
+        click.echo(warning, err=True)
     if not found.entries:
         raise GalaxyError(f"{project} has no labels yet.")
-    export(found, output, form)
+    format.write(found, output)
     click.echo(f"{len(found.entries):,} labels in {output}")
 
 
 @click.command()
 @PROJECT
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="By default the folder model in the project."
+    "--output",
+    type=click.Path(path_type=Path),
+    help="By default the folder `model` in the project's folder.",
 )
 def train(project: Path, output: Path | None) -> None:
     """Train the classifier on all labels of a project and save it.
@@ -185,10 +251,51 @@ def train(project: Path, output: Path | None) -> None:
       galaxy-al train scratches
       galaxy-al predict scratches/model new-photos/
     """
-    from galaxy_al.labelling.model import save_trained
+    from galaxy_al.labelling.model import save_trained_model
     from galaxy_al.labelling.project import check_output
 
     output = output or project / "model"
     check_output(project, output)
-    n_labels = save_trained(project, output)
+    n_labels = save_trained_model(project, output)
     click.echo(f"Trained on {n_labels:,} labels: {output}")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@pool_options
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("predictions.csv"),
+    show_default=True,
+    help="The table to write: .csv, .jsonl or .parquet.",
+)
+def predict(
+    model: Path,
+    pool: Path,
+    kind: str | None,
+    column: str | None,
+    id_column: str | None,
+    output: Path,
+) -> None:
+    """Predict the classes of a pool with a saved model, and write the probabilities.
+
+    MODEL is a folder written by `galaxy-al train` or `save_model`.
+
+    \b
+    Example:
+      galaxy-al predict scratches-model/ photos/ --output probabilities.csv
+    """
+    from galaxy_al.data import load_pool
+    from galaxy_al.data.tables import check_table_name
+    from galaxy_al.labelling.predictions import predict
+    from galaxy_al.models.saving import load_model
+
+    check_table_name(output)
+    if output.resolve() == pool.resolve():
+        raise GalaxyError(f"{output} is the pool itself and must not be overwritten.")
+    found = load_pool(pool, kind=kind, column=column, id_column=id_column)
+    made = predict(load_model(model), found)
+    made.write(output)
+    report_problems(made.bad, len(found))
+    click.echo(f"{len(made.ids):,} examples in {output}")

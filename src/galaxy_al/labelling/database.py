@@ -1,44 +1,63 @@
-"""The SQLite file of a project: every label and every round, added and never changed."""
+"""The SQLite file of a project: every entry and every round, added and never changed."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.log import Entry
 
-_SCHEMA = """
-create table if not exists entries (
-    annotator text not null,
-    kind text not null check (kind in ('label', 'skip', 'cannot tell', 'undo')),
-    example text not null,
-    label text,
-    undoes integer references entries (number),
-    round integer not null,
-    is_random integer not null,
-    source text not null,
-    created_at text not null,
-    number integer primary key autoincrement
-) strict;
-create table if not exists rounds (
-    number integer primary key, n_labels integer not null, rare_found integer not null,
-    accuracy real, low real, high real, seconds real not null, created_at text not null
-) strict;
-"""
-_STAYS = """
-create trigger if not exists {table}_are_not_{verb}d before {verb} on {table}
-begin select raise(abort, 'what is written stays'); end;
-"""
+_NEVER_CHANGED = tuple(
+    f"create trigger if not exists {table}_are_not_{verb}d before {verb} on {table} "
+    "begin select raise(abort, 'what is written stays'); end"
+    for table in ("entries", "rounds")
+    for verb in ("update", "delete")
+)
+# Number n of these leads to version n of the schema. The first also accepts the files that were
+# written before versions were counted. Add new ones at the end, and never change one.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        create table if not exists entries (
+            annotator text not null,
+            kind text not null check (kind in ('label', 'skip', 'cannot tell', 'undo')),
+            example text not null,
+            label text,
+            undoes integer references entries (number),
+            round integer not null,
+            drawn integer not null,
+            how text not null,
+            at text not null,
+            number integer primary key autoincrement
+        ) strict
+        """,
+        """
+        create table if not exists rounds (
+            number integer primary key, n_labels integer not null, rare_found integer not null,
+            accuracy real, low real, high real, seconds real not null, at text not null
+        ) strict
+        """,
+        *_NEVER_CHANGED,
+    ),
+    (
+        "alter table entries rename column drawn to is_random",
+        "alter table entries rename column how to source",
+        "alter table entries rename column at to created_at",
+        "alter table rounds rename column at to created_at",
+    ),
+)
 
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """A training: with how many labels, how good by cross-validation, and how long it took."""
+    """A training: the number of labels, the cross-validated accuracy, and the time it took."""
 
     number: int
     n_labels: int
@@ -51,57 +70,94 @@ class RoundRecord:
 
 
 class Database:
-    """The log on disk. What `add` has returned for survives a crash of process and machine."""
+    """The log on disk. Once `add` has returned, its entries survive a crash or a power cut.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    read_only
+        Leave the file as it is. An older schema is then migrated in a copy in memory.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         with self._naming():
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._db.execute("pragma journal_mode = wal")
-            self._db.execute("pragma synchronous = full")
-            self._db.executescript(_SCHEMA)
-            for table in ("entries", "rounds"):
-                for verb in ("update", "delete"):
-                    self._db.executescript(_STAYS.format(table=table, verb=verb))
+            self._db = _read_only(path) if read_only else _connect(path)
+            try:
+                self._open(read_only)
+            except BaseException:
+                self._db.close()
+                raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     def add(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Write entries, all or none; they come back with their numbers and the time."""
-        now = _now()
-        written = []
-        names = [field.name for field in fields(Entry) if field.name != "number"]
-        columns, marks = ", ".join(names), ", ".join("?" * len(names))
+        """Write entries, all or none, and return them with their numbers and times."""
+        now, written = _now(), []
         with self._naming(), self._transaction():
             for entry in entries:
                 timed = entry if entry.created_at else replace(entry, created_at=now)
-                done = self._db.execute(
-                    f"insert into entries ({columns}) values ({marks})", astuple(timed)[:-1]
-                )
-                written.append(replace(timed, number=int(done.lastrowid or 0)))
+                values = asdict(timed)
+                del values["number"]
+                written.append(replace(timed, number=self._insert("entries", values)))
         return written
 
     def entries(self) -> Iterator[Entry]:
         """All entries in order."""
-        names = ", ".join(field.name for field in fields(Entry))
-        with self._naming():
-            for row in self._db.execute(f"select {names} from entries order by number"):
-                entry = Entry(*row)
-                yield replace(entry, is_random=bool(entry.is_random))
+        for row in self._rows("entries", Entry):
+            yield Entry(**{**row, "is_random": bool(row["is_random"])})
 
     def add_round(self, record: RoundRecord) -> None:
         """Write a round."""
-        row = astuple(replace(record, created_at=record.created_at or _now()))
         with self._naming():
-            self._db.execute(f"insert into rounds values ({', '.join('?' * len(row))})", row)
+            self._insert("rounds", asdict(replace(record, created_at=record.created_at or _now())))
 
     def rounds(self) -> list[RoundRecord]:
         """All rounds in order."""
+        return [RoundRecord(**row) for row in self._rows("rounds", RoundRecord)]
+
+    def _open(self, read_only: bool) -> None:
+        version, newest = self._version(), len(MIGRATIONS)
+        if version > newest:
+            raise GalaxyError(
+                f"{self._path} was written by a newer version of galaxy-al: its schema is "
+                f"version {version}, and this one reads up to {newest}. Upgrade galaxy-al."
+            )
+        if not read_only:
+            self._db.execute("pragma journal_mode = wal")
+            self._db.execute("pragma synchronous = full")
+        elif version < newest:
+            file, self._db = self._db, _connect(":memory:")
+            file.backup(self._db)
+            file.close()
+        if version < newest:
+            self._migrate()
+
+    def _migrate(self) -> None:
+        """Bring the schema up to date in one transaction: a process that is killed changes nothing.
+
+        Renaming a column is not an update of rows, so the triggers allow it.
+        """
+        with self._transaction():
+            for statements in MIGRATIONS[self._version() :]:  # another process may have been first
+                for statement in statements:
+                    self._db.execute(statement)
+            self._db.execute(f"pragma user_version = {len(MIGRATIONS)}")
+
+    def _version(self) -> int:
+        return int(self._db.execute("pragma user_version").fetchone()[0])
+
+    def _insert(self, table: str, values: dict[str, Any]) -> int:
+        columns, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+        done = self._db.execute(f"insert into {table} ({columns}) values ({marks})", values)
+        return int(done.lastrowid or 0)
+
+    def _rows(self, table: str, kind: type[Entry | RoundRecord]) -> Iterator[dict[str, Any]]:
+        names = [field.name for field in fields(kind)]
         with self._naming():
-            rows = self._db.execute("select * from rounds order by number").fetchall()
-        return [RoundRecord(*row) for row in rows]
+            for row in self._db.execute(f"select {', '.join(names)} from {table} order by number"):
+                yield dict(row)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -119,6 +175,27 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise GalaxyError(f"{self._path}: {error}.") from error
+
+
+def _connect(path: Path | str, *, is_uri: bool = False) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, uri=is_uri)
+    db.row_factory = sqlite3.Row
+    return db
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """The file for reading only, or an empty database if there is none."""
+    if not path.exists():
+        return _connect(":memory:")
+    if os.access(path.parent, os.W_OK):
+        db = _connect(path)  # a connection that may not write leaves SQLite's own files behind
+        db.execute("pragma query_only = on")
+        return db
+    # SQLite has two files beside one that is in use. It cannot create them here, and does not
+    # need them if nothing is using the file.
+    is_in_use = path.with_name(path.name + "-wal").exists()
+    mode = "mode=ro" if is_in_use else "mode=ro&immutable=1"
+    return _connect(f"{path.resolve().as_uri()}?{mode}", is_uri=True)
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""How good the model is, by cross-validation, with a band that says how much is known."""
+"""The accuracy of the model by cross-validation, with an interval that shows how sure it is."""
 
 from __future__ import annotations
 
@@ -12,80 +12,85 @@ from numpy.typing import NDArray
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
 
 _FOLDS = 5
-_DRAWS = 4000
-_BAND = (0.025, 0.975)
+_SAMPLES = 4000
+_QUANTILES = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
-class Quality:
-    """Balanced accuracy, and where it is with a probability of 95%."""
+class Evaluation:
+    """Balanced accuracy, and the interval that contains it with a probability of 95%."""
 
     accuracy: float
     low: float
     high: float
 
 
-def cross_validated(
+def cross_validate(
     pool: NDArray[np.floating[Any]],
     labels: Mapping[int, int],
-    drawn: Collection[int],
+    random_sample: Collection[int],
     model: KernelModel,
     n_classes: int,
-) -> Quality | None:
-    """Balanced accuracy of a model as on examples it has not seen; None if nothing can be said.
+) -> Evaluation | None:
+    """Estimate the balanced accuracy of a model on new examples; None if there is only one class.
 
-    Labels were chosen where the model is unsure, so that it does worse on them than on the pool.
-    The big class is therefore judged by those of its labels that were ``drawn`` by chance, as
-    soon as there are some. The rare ones have too few of these and are judged by all of theirs:
-    for them the estimate is on the careful side.
+    The strategy asks where the model is unsure, so the model does worse on the labels than on the
+    pool. The majority class is therefore evaluated on those of its labels that were sampled at
+    random, once there are any. The rare classes have too few of these and are evaluated on all of
+    their labels: for them the estimate is cautious.
 
-    The share r of a class that is right, c of n by cross-validation, is as likely as Jeffreys'
-    prior says, Beta(c + 1/2, n - c + 1/2); the mean over the classes follows from that. A class
-    without any label can be anything, and the band shows it.
+    If cross-validation predicts c of n labels of a class correctly, its accuracy is distributed
+    as Beta(c + 1/2, n - c + 1/2), by Jeffreys' prior. The distribution of the mean over the
+    classes follows. A class without labels can have any accuracy, which widens the interval.
+
+    Parameters
+    ----------
+    random_sample
+        The examples that were asked at random.
     """
     known = np.array(sorted(labels), dtype=np.intp)
     targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
     if len(np.unique(targets)) < 2:
         return None
-    right = _predicted(pool[known], targets, model, n_classes) == targets
-    is_drawn = np.isin(known, list(drawn))
+    is_correct = _predict_held_out(pool[known], targets, model, n_classes) == targets
+    is_random = np.isin(known, list(random_sample))
     counts = []
     for k in range(n_classes):
-        judged = targets == k
-        if k == n_classes - 1 and (judged & is_drawn).any():
-            judged &= is_drawn
-        counts.append((int(right[judged].sum()), int(judged.sum())))
-    return band(counts)
+        evaluated = targets == k
+        if k == n_classes - 1 and (evaluated & is_random).any():
+            evaluated &= is_random
+        counts.append((int(is_correct[evaluated].sum()), int(evaluated.sum())))
+    return accuracy_interval(counts)
 
 
-def band(counts: list[tuple[int, int]]) -> Quality:
-    """The mean over the classes of the share that is right, from how many of how many are.
+def accuracy_interval(counts: list[tuple[int, int]]) -> Evaluation:
+    """The balanced accuracy from (correct, all) of each class.
 
     Examples
     --------
-    >>> found = band([(90, 100), (50, 100)])
+    >>> found = accuracy_interval([(90, 100), (50, 100)])
     >>> found.accuracy
     0.7
     >>> 0.63 < found.low < 0.65 and 0.74 < found.high < 0.77
     True
     """
     rng = np.random.default_rng(0)
-    draws = np.mean([rng.beta(c + 0.5, n - c + 0.5, size=_DRAWS) for c, n in counts], axis=0)
-    low, high = np.quantile(draws, _BAND)
+    samples = np.mean([rng.beta(c + 0.5, n - c + 0.5, size=_SAMPLES) for c, n in counts], axis=0)
+    low, high = np.quantile(samples, _QUANTILES)
     middle = float(np.mean([c / n if n else 0.5 for c, n in counts]))
-    # As usual with Jeffreys' prior, all right or all wrong is within the band.
-    return Quality(middle, min(float(low), middle), max(float(high), middle))
+    # As usual with Jeffreys' prior, the interval contains all correct and all wrong.
+    return Evaluation(middle, min(float(low), middle), max(float(high), middle))
 
 
-def _predicted(
+def _predict_held_out(
     rows: NDArray[np.floating[Any]],
     targets: NDArray[np.int64],
     model: KernelModel,
     n_classes: int,
 ) -> NDArray[np.intp]:
-    """The class of each labelled example by a model trained without it.
+    """Predict the class of each labelled example with a model that was trained without it.
 
-    It decides with the class priors of the pool, which the whole model knows.
+    These models use the class priors of the pool, as estimated by the whole model.
     """
     rng = np.random.default_rng(0)
     folds = np.empty(len(rows), dtype=np.int64)

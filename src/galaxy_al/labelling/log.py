@@ -1,4 +1,4 @@
-"""What was said about each example, by whom, and what of it stands."""
+"""What each annotator answered about each example, and what is current."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ Source = Literal["asked", "found", "import"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the log, which only grows.
+    """One entry of the log, which only grows.
 
     Parameters
     ----------
     kind
-        ``"skip"`` is not now, ``"cannot tell"`` never; ``"undo"`` takes another entry back.
+        ``"skip"`` postpones the example, ``"cannot tell"`` removes it for good, and ``"undo"``
+        undoes another entry.
     example
-        Its id.
+        The id of the example.
     label
-        The name of a class, of a label.
+        The name of the class, if the entry is a label.
     undoes
-        The number of the entry that an undo takes back.
+        The number of the entry that an undo undoes.
     round
-        How many trainings there were before.
+        The number of trainings before this entry.
     is_random
-        Whether the example was asked by pure chance.
+        Whether the example was asked purely at random.
     source
-        Whether it was asked, found by the annotator, or imported.
+        Whether the example was asked, found by the annotator, or imported.
     created_at
-        When, in UTC.
+        The time in UTC.
     number
-        Its place in the log, from 1; the database gives it.
+        The position in the log, from 1. The database assigns it.
     """
 
     annotator: str
@@ -68,30 +69,30 @@ class Log:
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Take in the next entry of the log."""
+        """Add the next entry."""
         if entry.kind != "undo":
             self._of_example[entry.example].append(entry)
             self._of_annotator[entry.annotator].append(entry)
             return
         for entries in (self._of_example[entry.example], self._of_annotator[entry.annotator]):
-            for at in reversed(range(len(entries))):
-                if entries[at].number == entry.undoes:
-                    del entries[at]
+            for position in reversed(range(len(entries))):
+                if entries[position].number == entry.undoes:
+                    del entries[position]
                     break
 
     def current(self, example: str) -> Entry | None:
-        """The last entry about an example that was not taken back."""
+        """The last entry about an example that was not undone."""
         entries = self._of_example.get(example)
         return entries[-1] if entries else None
 
     def current_in_round(self, example: str, round: int) -> Entry | None:
-        """The same, but for a skip of an earlier round, which is over."""
+        """The same, except that a skip ends with its round."""
         entry = self.current(example)
         is_over = entry is not None and entry.kind == "skip" and entry.round < round
         return None if is_over else entry
 
     def repeats(self, entry: Entry, round: int) -> bool:
-        """Whether the same was said before by the same, as when an answer comes twice."""
+        """Whether the annotator has given the same answer before, as when a request is resent."""
         current = self.current_in_round(entry.example, round)
         if current is None:
             return False
@@ -99,19 +100,19 @@ class Log:
         return before == now
 
     def all_current(self) -> list[Entry]:
-        """What stands, in the order in which it was said."""
+        """The current entry of each example, in the order of the log."""
         found = [entries[-1] for entries in self._of_example.values() if entries]
         return sorted(found, key=lambda entry: entry.number)
 
     def last_of(self, annotator: str) -> Entry | None:
-        """What the annotator said last and did not take back."""
+        """The annotator's last entry that was not undone."""
         entries = self._of_annotator.get(annotator)
         return entries[-1] if entries else None
 
     def annotators(self) -> list[str]:
-        """Who said anything."""
+        """The annotators with an entry."""
         return list(self._of_annotator)
 
     def count_of(self, annotator: str) -> int:
-        """How many entries of the annotator were not taken back."""
+        """The number of the annotator's entries that were not undone."""
         return len(self._of_annotator.get(annotator, ()))

@@ -1,10 +1,9 @@
-"""The labels that stand in a project, and the model that they make."""
+"""The model of a project, trained on its current labels."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.database import RoundRecord
-from galaxy_al.labelling.evaluation import cross_validated
-from galaxy_al.labelling.log import Entry, Log
-from galaxy_al.labelling.project import IMPORTER, Project, open_log, open_project, read_settings
+from galaxy_al.labelling.evaluation import cross_validate
+from galaxy_al.labelling.log import Entry
+from galaxy_al.labelling.project import Project, open_project
+from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.learner import NextRound
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
@@ -24,138 +24,113 @@ from galaxy_al.models.protocols import Embedder
 
 
 @dataclass(frozen=True)
-class Summary:
-    """How far a project is, by its log alone."""
-
-    classes: tuple[str, ...]
-    entries: Sequence[Entry]
-    rounds: Sequence[RoundRecord]
-
-    def count(self, name: str) -> int:
-        """How many labels of a class stand."""
-        return self._counts["label", name]
-
-    @property
-    def n_labels(self) -> int:
-        """How many labels stand."""
-        return sum(self.count(name) for name in self.classes)
-
-    @property
-    def n_cannot_tell(self) -> int:
-        """About how many nobody could tell."""
-        return self._counts["cannot tell", None]
-
-    @property
-    def n_annotators(self) -> int:
-        """Of how many people something stands."""
-        return len({entry.annotator for entry in self.entries} - {IMPORTER})
-
-    @property
-    def n_imported(self) -> int:
-        """How many labels existed before the project."""
-        return sum(entry.annotator == IMPORTER for entry in self.entries)
-
-    @cached_property
-    def _counts(self) -> Counter[tuple[str, str | None]]:
-        return Counter((entry.kind, entry.label) for entry in self.entries)
-
-
-def summary(folder: Path) -> Summary:
-    """How far a project is."""
-    settings = read_settings(folder)
-    database = open_log(folder)
-    entries, rounds = Log(database.entries()).all_current(), database.rounds()
-    database.close()
-    return Summary(settings.classes, entries, rounds)
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """The labels of a project, and what the model says of the same examples.
+class LabeledExamples:
+    """The labels of a project, and the model's probabilities of the same examples.
 
     Parameters
     ----------
     entries
-        One a labelled example that is in the pool.
+        The label of each labelled example in the pool, also if its class is not in the settings.
     proba
-        Their class probabilities; None while only one class has labels.
+        The probabilities of the classes in the settings. None while fewer than two have labels.
+    warnings
+        One line for each reason why labels are not used.
     """
 
     project: Project
     entries: Sequence[Entry]
     proba: NDArray[np.floating[Any]] | None
+    warnings: Sequence[str] = ()
 
     @cached_property
     def indices(self) -> list[int]:
-        """Where the examples are in the pool."""
+        """The indices of the examples in the pool."""
         return [self.project.index_of[entry.example] for entry in self.entries]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The classes in the settings, then the others that labels have."""
+        return list(dict.fromkeys([*self.project.classes, *(e.label or "" for e in self.entries)]))
+
+
+def usable_labels(project: Project, entries: Iterable[Entry]) -> list[Entry]:
+    """The labels of examples that are in the pool and can be read."""
+    return [e for e in entries if e.kind == "label" and e.example in project.usable]
 
 
 def labels_of(project: Project, entries: Iterable[Entry]) -> list[Entry]:
-    """Those that are labels of an example and a class that there are."""
+    """The labels that a model can be trained on: of usable examples and known classes."""
     known = set(project.classes)
-    return [
-        entry
-        for entry in entries
-        if entry.kind == "label" and entry.label in known and entry.example in project.usable
-    ]
+    return [entry for entry in usable_labels(project, entries) if entry.label in known]
 
 
-def labelled_project(folder: Path) -> Labelled:
-    """The labels that stand in a project, and what a model says that was trained on them."""
-    project = open_project(folder)
-    entries = labels_of(project, summary(folder).entries)
-    model, indices = train_model(project, entries), [project.index_of[e.example] for e in entries]
-    is_trained = model.class_priors.any()
-    return Labelled(project, entries, model.proba(project.vectors[indices]) if is_trained else None)
+def label_warnings(project: Project, entries: Iterable[Entry]) -> list[str]:
+    """One line for each reason why labels are not used."""
+    labels = [entry for entry in entries if entry.kind == "label"]
+    n_lost = len(labels) - len(usable_labels(project, labels))
+    lost = f"Labels of examples that are not in the pool or cannot be read: {n_lost:,}. Left out."
+    return class_warnings(project.classes, labels) + ([lost] if n_lost else [])
+
+
+def labeled_examples(folder: Path) -> LabeledExamples:
+    """The current labels of a project, and the probabilities by a model trained on them."""
+    project, current = open_project(folder), summarize(folder).entries
+    entries = usable_labels(project, current)
+    model = train_model(project, labels_of(project, entries))
+    found = LabeledExamples(project, entries, None, label_warnings(project, current))
+    if not model.class_priors.any():
+        return found
+    return replace(found, proba=model.proba(project.vectors[found.indices]))
 
 
 def class_indices(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
-    """The numbers of the classes by the examples' indices."""
-    code = {name: at for at, name in enumerate(project.classes)}
-    return {project.index_of[entry.example]: code[entry.label or ""] for entry in labels}
+    """The class indices by the indices of the examples."""
+    index_of = {name: class_index for class_index, name in enumerate(project.classes)}
+    return {project.index_of[entry.example]: index_of[entry.label or ""] for entry in labels}
 
 
 def train_model(project: Project, labels: Iterable[Entry]) -> KernelModel:
-    """The model of some labels."""
+    """Train a model on labels."""
     trainer = KernelTrainer(n_classes=len(project.classes), seed=project.settings.seed)
     return trainer.fit(project.vectors, class_indices(project, labels))
 
 
-def evaluate_round(project: Project, ready: NextRound, drawn: Collection[int]) -> RoundRecord:
-    """What is worth knowing of a round; its number and time are not known here.
+def evaluate_round(
+    project: Project, ready: NextRound, random_sample: Collection[int]
+) -> RoundRecord:
+    """Evaluate the model of a round. The caller adds the number of the round and the time.
 
     Parameters
     ----------
-    drawn
-        As of `cross_validated`.
+    random_sample
+        As for `cross_validate`.
     """
-    n_classes, labels, quality = len(project.classes), ready.state.labels, None
+    n_classes, labels, found = len(project.classes), ready.state.labels, None
     if isinstance(ready.model, KernelModel):
-        quality = cross_validated(project.vectors, labels, drawn, ready.model, n_classes)
+        found = cross_validate(project.vectors, labels, random_sample, ready.model, n_classes)
     return RoundRecord(
         number=0,
         n_labels=len(labels),
         rare_found=sum(label != n_classes - 1 for label in labels.values()),
-        accuracy=quality.accuracy if quality else None,
-        low=quality.low if quality else None,
-        high=quality.high if quality else None,
+        accuracy=found.accuracy if found else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
         seconds=0.0,
     )
 
 
-def save_trained(folder: Path, output: Path) -> int:
-    """Train on all labels of a project and save the model; how many labels there were."""
+def save_trained_model(folder: Path, output: Path) -> int:
+    """Train on all labels of a project, save the model, and return the number of labels."""
     from galaxy_al.models.saving import save_model
 
     project = open_project(folder)
-    entries = labels_of(project, summary(folder).entries)
-    model = train_model(project, entries)
+    labels = labels_of(project, summarize(folder).entries)
+    model = train_model(project, labels)
     if not model.class_priors.any():
-        found = "labels of one class only" if entries else "no labels yet"
-        raise GalaxyError(f"{folder} has {found}: there is nothing to tell apart.")
+        found = "labels of one class only" if labels else "no labels yet"
+        raise GalaxyError(f"{folder} has {found}. Training needs labels of two classes.")
     save_model(model, output, classes=project.classes, embedder=_embedder(project))
-    return len(entries)
+    return len(labels)
 
 
 def _embedder(project: Project) -> Embedder | None:

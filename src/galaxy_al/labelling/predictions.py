@@ -1,4 +1,4 @@
-"""Probabilities of new data by a model that was saved."""
+"""Predict the classes of new data with a saved model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from galaxy_al.models.saving import SavedModel
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model says of a pool.
+    """The class probabilities of a pool by a saved model.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class Predictions:
     bad: list[str]
 
     def write(self, path: Path) -> None:
-        """A table: the id, the most likely class and the probability of each class."""
-        likely = [self.classes[code] for code in self.proba.argmax(axis=1).tolist()]
-        columns = {f"p_{name}": self.proba[:, code] for code, name in enumerate(self.classes)}
+        """Write a table: the id, the most likely class and the probability of each class."""
+        likely = [self.classes[k] for k in self.proba.argmax(axis=1).tolist()]
+        columns = {f"p_{name}": self.proba[:, k] for k, name in enumerate(self.classes)}
         write_table(path, {"id": self.ids, "class": likely, **columns})
 
 
 def predict(saved: SavedModel, pool: Pool) -> Predictions:
-    """Score a pool; what the model's embedder takes is embedded first, by way of the cache."""
+    """Predict the classes of a pool, after embedding it if the model needs that."""
     inputs, bad = _inputs(saved, pool)
     good = np.setdiff1d(np.arange(len(pool)), list(bad)).tolist()
     ids = [pool.ids[i] for i in good]
@@ -52,10 +52,10 @@ def predict(saved: SavedModel, pool: Pool) -> Predictions:
 
 
 def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
-    """What the network takes of the examples that can be read, and why the others cannot."""
+    """The model's inputs for the examples that can be read, and why the others cannot."""
     is_ready = not pool.modality.is_embedded and saved.width is not None
     if pool.kind != saved.kind and not is_ready:
-        raise GalaxyError(f"The model takes {saved.kind}, and the pool holds {pool.kind}.")
+        raise GalaxyError(f"The model takes {saved.kind}, but the pool contains {pool.kind}.")
     if is_ready:
         vectors = pool.modality.vectors(pool.items)
         if vectors.shape[1] != saved.width:
@@ -65,6 +65,6 @@ def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
         return pool.without_problems()
     embedder = load_embedder(saved.kind, saved.embedder)
     if embedder.version != saved.version:
-        raise GalaxyError(f"{saved.embedder} is not what it was when the model was trained.")
+        raise GalaxyError(f"{saved.embedder} has changed since the model was trained.")
     found = embed(pool, embedder)
     return found.vectors[found.good()] if found.bad else found.vectors, found.bad

@@ -245,6 +245,7 @@ class Service:
             self.project.vectors,
             len(self.project.classes),
             strategy=settings.strategy,
+            head=settings.head,
             batch_size=settings.batch_size,
             seed=settings.seed,
             explore=RememberedTypiClust(self.project.folder / EXPLORER_FILE),
@@ -309,6 +310,8 @@ class Service:
         current = self.log.current(entry.example)
         if entry.source != "asked" or current is None or current.kind == "skip":
             return
+        if current.kind == "label" and current.label not in self._code:
+            return  # its class is not in the settings any more: it is asked again
         if current.annotator not in (entry.annotator, IMPORTER):
             raise Taken(f"Somebody else has answered {entry.example!r} meanwhile.")
 

@@ -15,15 +15,14 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from galaxy_al.errors import GalaxyError, PoolExhausted, Taken
-from galaxy_al.labelling.exports import export
-from galaxy_al.labelling.model import Labelled, labels_of
+from galaxy_al.labelling.exports import EXPORTS
+from galaxy_al.labelling.model import LabeledExamples, usable_labels
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.auth import Access, Guard, clean_name, refused
 from galaxy_al.server.events import Broadcast
 from galaxy_al.server.rendering import example, image
 from galaxy_al.server.schemas import (
     Clusters,
-    ExportFormat,
     Found,
     Id,
     Labels,
@@ -46,13 +45,6 @@ _YEAR = 365 * 24 * 3600
 _MOST_FOUND = 200
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 401, 403, 404, 409, 413, 421, 422)
-}
-_FILES = {
-    "csv": ("labels.csv", "text/csv"),
-    "jsonl": ("labels.jsonl", "application/jsonl"),
-    "parquet": ("labels.parquet", "application/vnd.apache.parquet"),
-    "coco": ("coco.json", "application/json"),
-    "label-studio": ("label-studio.json", "application/json"),
 }
 Count = Annotated[int, Query(ge=1, le=_MOST_FOUND)]
 
@@ -100,7 +92,7 @@ def make_app(
         """The status whenever it changes, as server-sent events."""
         service.heartbeat(annotator)
         stream = broadcast.events(annotator)
-        headers = {"Cache-Control": "no-database", "X-Accel-Buffering": "no"}
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
@@ -274,19 +266,21 @@ def _add_looking(app: FastAPI, service: Service, signed_in: Any) -> None:
         return status(service)
 
     @app.get("/api/export", tags=["examples"], response_class=Response)
-    def show_export(annotator: Annotator, format: ExportFormat = "csv") -> Response:
-        """The labels: who, when, which round, and the model's probabilities."""
+    def show_export(annotator: Annotator, format: str = "csv") -> Response:
+        """The labels: annotator, time, round, and the model's probabilities."""
+        wanted = EXPORTS[format]
+        if wanted.media_type is None:
+            raise GalaxyError(f"{format} is a folder. Write it with `galaxy-al export`.")
         with service.lock:
-            entries = labels_of(project, service.log.all_current())
+            entries = usable_labels(project, service.log.all_current())
             indices = [project.index_of[entry.example] for entry in entries]
             proba = None if service.learner.is_exploring else service.learner.proba[indices]
         with TemporaryDirectory() as folder:
             path = Path(folder) / "labels"
-            export(Labelled(project, entries, proba), path, format)
+            wanted.write(LabeledExamples(project, entries, proba), path)
             data = path.read_bytes()
-        name, kind = _FILES[format]
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(data, media_type=kind, headers=headers)
+        headers = {"Content-Disposition": f'attachment; filename="{wanted.file_name}"'}
+        return Response(data, media_type=wanted.media_type, headers=headers)
 
     @app.get("/api/image", tags=["examples"], response_class=Response)
     def show_image(

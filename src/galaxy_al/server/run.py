@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.labelling.model import label_warnings
 from galaxy_al.labelling.project import LOCK_FILE, open_project, read_settings
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.app import make_app
@@ -55,9 +56,10 @@ def serve(
         port = listening.getsockname()[1]
         address = f"http://{_reachable(host)}:{port}"
         shown = f"https://{name}, by way of {address}" if name else address
-        tell(
-            f"{len(project.pool):,} {project.pool.kind}, {len(service.learner.state.labels):,} labels"
-        )
+        n_labels = len(service.learner.state.labels)
+        tell(f"{len(project.pool):,} {project.pool.kind}, {n_labels:,} labels")
+        for warning in label_warnings(project, service.log.all_current()):
+            tell(warning)
         if token:
             tell(f"Token: {token}")
         tell(f"Label at {shown} (Ctrl+C ends)")

@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 Id = Annotated[str, Field(description="The id of an example.", min_length=1, max_length=10_000)]
 MOST_AT_ONCE = 500
 
-ExportFormat = Literal["csv", "jsonl", "parquet", "coco", "label-studio"]
-
 
 class Message(BaseModel):
     """A message without parts that nobody knows."""

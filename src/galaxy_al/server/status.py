@@ -31,11 +31,7 @@ def status(service: Service) -> dict[str, Any]:
         "counts": {name: counts[code] for code, name in enumerate(names)},
         "n_cannot_tell": sum(entry.kind == "cannot tell" for entry in current),
         "found": _found(
-            [
-                entry.label
-                for entry in current
-                if entry.kind == "label" and entry.source != "import"
-            ],
+            [entry.label for entry in current if entry.label in names and entry.source != "import"],
             names[-1],
         ),
         "lines": [vars(line) for line in session.lines()],

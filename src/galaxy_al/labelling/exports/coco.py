@@ -1,0 +1,58 @@
+"""COCO: images, categories, and one annotation of the whole image per label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from galaxy_al.data.pool import ImageFiles
+from galaxy_al.errors import GalaxyError
+from galaxy_al.labelling.exports.base import ExportFormat, attributes_of, write_json
+from galaxy_al.labelling.model import LabeledExamples
+from galaxy_al.system.files import reading
+from galaxy_al.version import __version__
+
+
+def _content(labeled: LabeledExamples) -> dict[str, Any]:
+    project, files = labeled.project, labeled.project.pool.items
+    if not isinstance(files, ImageFiles):
+        raise GalaxyError(f"COCO needs images, but the pool contains {project.pool.kind}.")
+    categories = {name: number for number, name in enumerate(labeled.classes, start=1)}
+    images, annotations = [], []
+    rows = zip(labeled.entries, labeled.indices, attributes_of(labeled))
+    for number, (entry, index, attributes) in enumerate(rows, start=1):
+        width, height = _size(files.paths[index])
+        images.append({"id": number, "file_name": entry.example, "width": width, "height": height})
+        annotations.append(
+            {
+                "id": number,
+                "image_id": number,
+                "category_id": categories[entry.label or ""],
+                "bbox": [0, 0, width, height],
+                "area": width * height,
+                "iscrowd": 0,
+                "segmentation": [],
+                "attributes": attributes,
+            }
+        )
+    return {
+        "info": {"description": project.folder.resolve().name, "version": __version__},
+        "licenses": [],
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": number, "name": name} for name, number in categories.items()],
+    }
+
+
+def _size(path: Path) -> tuple[int, int]:
+    from PIL import Image
+
+    with reading(path), Image.open(path) as image:
+        return int(image.width), int(image.height)
+
+
+def _write(labeled: LabeledExamples, path: Path) -> None:
+    write_json(path, _content(labeled))
+
+
+COCO = ExportFormat("coco", "coco.json", _write, "application/json")

@@ -1,0 +1,74 @@
+"""A Hugging Face dataset: a folder that ``datasets.load_dataset`` opens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from galaxy_al.data.pool import ImageFiles
+from galaxy_al.data.tables import load_pyarrow, plain
+from galaxy_al.labelling.exports.base import Columns, ExportFormat, columns_of
+from galaxy_al.labelling.model import LabeledExamples
+from galaxy_al.system.files import writing
+
+
+def _write(labeled: LabeledExamples, folder: Path) -> None:
+    arrow = load_pyarrow()
+    columns, features = _columns(labeled)
+    rows = arrow.table({name: plain(column) for name, column in columns.items()})
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    folder.joinpath("data").mkdir(parents=True, exist_ok=True)
+    with writing(folder / "data" / "train-00000-of-00001.parquet") as part:
+        arrow.parquet.write_table(rows.replace_schema_metadata(metadata), part)
+    with writing(folder / "README.md") as part:
+        part.write_text(_card(labeled), encoding="utf-8")
+
+
+def _columns(labeled: LabeledExamples) -> tuple[Columns, dict[str, Any]]:
+    """The columns with their contents, and their types as `datasets` describes them."""
+    columns, names = columns_of(labeled), labeled.classes
+    columns["label"] = [names.index(entry.label or "") for entry in labeled.entries]
+    content, content_type = _content(labeled)
+    columns.update(content)
+    types: dict[str, Any] = {
+        "label": {"names": names, "_type": "ClassLabel"},
+        "round": {"dtype": "int64", "_type": "Value"},
+        "is_random": {"dtype": "bool", "_type": "Value"},
+        **dict.fromkeys(content, content_type),
+    }
+    for name in columns:
+        dtype = "float64" if name.startswith("p_") else "string"
+        types.setdefault(name, {"dtype": dtype, "_type": "Value"})
+    return columns, {name: types[name] for name in columns}
+
+
+def _content(labeled: LabeledExamples) -> tuple[Columns, dict[str, Any]]:
+    """The examples themselves, and their type."""
+    project, items = labeled.project, labeled.project.pool.items
+    if isinstance(items, ImageFiles):
+        images = [
+            {"bytes": items.paths[index].read_bytes(), "path": Path(entry.example).name}
+            for index, entry in zip(labeled.indices, labeled.entries)
+        ]
+        return {"image": images}, {"_type": "Image"}
+    if project.pool.kind == "texts":
+        texts = [str(items[index]) for index in labeled.indices]
+        return {"text": texts}, {"dtype": "string", "_type": "Value"}
+    vectors = [project.vectors[index].tolist() for index in labeled.indices]
+    number = {"dtype": "float64", "_type": "Value"}
+    return {"embedding": vectors}, {"feature": number, "_type": "List"}
+
+
+def _card(labeled: LabeledExamples) -> str:
+    project = labeled.project
+    name, classes = project.folder.resolve().name, ", ".join(labeled.classes)
+    return (
+        f"---\npretty_name: {json.dumps(name)}\ntags: [galaxy-al]\n---\n\n# {name}\n\n"
+        f"{len(labeled.entries):,} labels of {len(project.pool):,} {project.pool.kind}, made with "
+        f"galaxy-al. Classes: {classes}.\n\nThe examples were chosen to find rare classes and are "
+        "not a random sample. Those with `is_random` were sampled at random.\n"
+    )
+
+
+HUGGING_FACE = ExportFormat("hf", "dataset", _write)

@@ -1,0 +1,41 @@
+"""Label Studio: one task per example, with the label and the model's prediction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from galaxy_al.labelling.exports.base import ExportFormat, attributes_of, write_json
+from galaxy_al.labelling.model import LabeledExamples
+
+
+def _tasks(labeled: LabeledExamples) -> list[dict[str, Any]]:
+    project = labeled.project
+    key = {"images": "image", "texts": "text", "embeddings": "id"}[project.pool.kind]
+
+    def choice(name: str | None) -> list[dict[str, Any]]:
+        value = {"choices": [name]}
+        return [{"from_name": "label", "to_name": key, "type": "choices", "value": value}]
+
+    tasks = []
+    rows = zip(labeled.entries, labeled.indices, attributes_of(labeled))
+    for row, (entry, index, attributes) in enumerate(rows):
+        shown = project.pool.items[index] if key == "text" else entry.example
+        annotation = {"result": choice(entry.label), "created_at": entry.created_at}
+        task = {
+            "data": {key: shown, "id": entry.example, **attributes},
+            "annotations": [annotation],
+        }
+        if labeled.proba is not None:
+            likely = int(labeled.proba[row].argmax())
+            score = float(labeled.proba[row, likely])
+            task["predictions"] = [{"result": choice(project.classes[likely]), "score": score}]
+        tasks.append(task)
+    return tasks
+
+
+def _write(labeled: LabeledExamples, path: Path) -> None:
+    write_json(path, _tasks(labeled))
+
+
+LABEL_STUDIO = ExportFormat("label-studio", "label-studio.json", _write, "application/json")

@@ -1,0 +1,138 @@
+"""The file ``project.toml``: its keys, its versions, and errors that name the key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from galaxy_al.data.pool import Kind, check_classes
+from galaxy_al.data.tables import is_unicode
+from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.strategies import DEFAULT_STRATEGY, make_strategy
+from galaxy_al.system.files import read_toml, writing
+
+
+class ProjectSettings(BaseModel):
+    """The settings of a project.
+
+    Parameters
+    ----------
+    path
+        The pool, relative to the folder of the project.
+    kind, column, id_column
+        How `load_pool` reads it.
+    classes
+        The names of the classes, the majority class last.
+    embedder
+        The model that embeds images and texts. Empty: the default, which works offline.
+    head
+        The model that is trained.
+    strategy
+        The strategy that asks once two classes are known.
+    batch_size
+        The number of answers between two trainings.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    path: str
+    kind: Kind
+    classes: Annotated[tuple[str, ...], Field(strict=False)]  # a list in TOML
+    column: str = ""
+    id_column: str = ""
+    embedder: str = ""
+    head: Annotated[str, Field(min_length=1)] = "auto"
+    strategy: str = DEFAULT_STRATEGY
+    batch_size: Annotated[int, Field(ge=1)] = 50
+    seed: int = 0
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise InvalidArgument(_problem(error)) from error
+
+    @field_validator("path")
+    @classmethod
+    def _check_path(cls, path: str) -> str:
+        _check_unicode(path)
+        return path
+
+    @field_validator("classes")
+    @classmethod
+    def _check_classes(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        check_classes(classes)
+        for name in classes:
+            _check_unicode(name)
+        if len(classes) < 2 or "" in classes:
+            raise InvalidArgument("A project needs at least two classes, and each needs a name.")
+        return classes
+
+    @field_validator("strategy")
+    @classmethod
+    def _check_strategy(cls, strategy: str) -> str:
+        make_strategy(strategy)
+        return strategy
+
+    def write(self, path: Path) -> None:
+        """Write the settings as TOML, with the version of the format."""
+        with writing(path) as part:
+            content = tomli_w.dumps({"format": FORMAT, **self.model_dump()})
+            part.write_bytes(content.encode())
+
+    @classmethod
+    def read(cls, path: Path) -> ProjectSettings:
+        """Read the settings from a file of this format or an older one."""
+        found = read_toml(path)
+        try:
+            return cls(**_migrate(found))
+        except InvalidArgument as error:
+            raise GalaxyError(f"{path}: {error}") from error
+
+
+def _add_head(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Format 2 lets you choose the head. Before, there was only one."""
+    return {"head": "auto", **values}
+
+
+_MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (_add_head,)
+FORMAT = len(_MIGRATIONS) + 1
+
+
+def _migrate(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a file as this format has them; a file without a format has the first."""
+    migrated = dict(values)
+    version = migrated.pop("format", 1)
+    if type(version) is not int or version < 1:
+        raise InvalidArgument(f"format must be a number from 1 to {FORMAT}, got {version!r}.")
+    if version > FORMAT:
+        raise InvalidArgument(
+            f"format {version} needs a newer version of galaxy-al; this one reads up to {FORMAT}."
+        )
+    for migration in _MIGRATIONS[version - 1 :]:
+        migrated = migration(migrated)
+    return migrated
+
+
+def _problem(error: ValidationError) -> str:
+    """The first thing that is wrong, in one line: the key, what is allowed, and what it got."""
+    first = error.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"the key {key!r} is missing."
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key!r}. Choose from: {', '.join(ProjectSettings.model_fields)}."
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
+    allowed = first["msg"].removeprefix("Input should ").removeprefix("String should ")
+    allowed = allowed.replace("greater than or equal to", "at least").replace("tuple", "list")
+    return f"{key} must {allowed}, got {first['input']!r}."
+
+
+def _check_unicode(text: str) -> None:
+    if not is_unicode(text):
+        raise InvalidArgument(f"{text!r} is not valid Unicode.")

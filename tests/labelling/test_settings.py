@@ -1,0 +1,91 @@
+"""Settings: what is wrong is named, and older files are read."""
+
+import subprocess
+import sys
+
+import pytest
+
+from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.labelling.settings import FORMAT, ProjectSettings
+from galaxy_al.system.files import read_toml
+from support.projects import OLD_PROJECT
+
+GOOD = {"path": '"x.csv"', "kind": '"texts"', "classes": '["spam", "ham"]'}
+
+
+def write(path, changes):
+    path.write_text("".join(f"{key} = {value}\n" for key, value in {**GOOD, **changes}.items()))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("colour", "3", "unknown key 'colour'. Choose from: path, kind, classes, column, "
+         "id_column, embedder, head, strategy, batch_size, seed."),
+        ("batch_size", "0", "batch_size must be at least 1, got 0."),
+        ("batch_size", '"50"', "batch_size must be a valid integer, got '50'."),
+        ("batch_size", "true", "batch_size must be a valid integer, got True."),
+        ("seed", "1.5", "seed must be a valid integer, got 1.5."),
+        ("path", "7", "path must be a valid string, got 7."),
+        ("kind", '"audio"', "kind must be 'images', 'texts' or 'embeddings', got 'audio'."),
+        ("classes", '"spam"', "classes must be a valid list, got 'spam'."),
+        ("classes", '["spam", 3]', "classes.1 must be a valid string, got 3."),
+        ("classes", '["spam"]', "A project needs at least two classes, and each needs a name."),
+        ("classes", '["a", "a"]', "Two classes are called 'a'."),
+        ("head", '""', "head must have at least 1 character, got ''."),
+        ("format", str(FORMAT + 1), f"format {FORMAT + 1} needs a newer version of galaxy-al; "
+         f"this one reads up to {FORMAT}."),
+        ("format", '"2"', f"format must be a number from 1 to {FORMAT}, got '2'."),
+        ("format", "0", f"format must be a number from 1 to {FORMAT}, got 0."),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_one_line_with_the_file_and_the_key(tmp_path, key, value, message):
+    path = write(tmp_path / "project.toml", {key: value})
+    with pytest.raises(GalaxyError) as refused:
+        ProjectSettings.read(path)
+    assert str(refused.value) == f"{path}: {message}"
+
+
+def test_an_unknown_strategy_and_a_missing_key_are_named(tmp_path):
+    path = write(tmp_path / "project.toml", {"strategy": '"galxy"'})
+    with pytest.raises(GalaxyError, match=r"Unknown strategy 'galxy'\. Choose from: badge, "):
+        ProjectSettings.read(path)
+    path.write_text('path = "x"\nkind = "texts"\n')
+    with pytest.raises(GalaxyError, match="the key 'classes' is missing"):
+        ProjectSettings.read(path)
+    path.write_text("kind = [")
+    with pytest.raises(GalaxyError, match=f"Cannot read {path}"):
+        ProjectSettings.read(path)
+
+
+def test_wrong_arguments_are_value_errors():
+    with pytest.raises(InvalidArgument, match="batch_size must be at least 1, got -2"):
+        ProjectSettings(path="x", kind="texts", classes=("a", "b"), batch_size=-2)
+    with pytest.raises(ValueError, match="not valid Unicode"):
+        ProjectSettings(path="x", kind="texts", classes=("\udc80", "ham"))
+
+
+def test_settings_are_written_and_read_as_they_are(tmp_path):
+    names = ('a"b\\c', "日本\n\t", "\x01é", "🐱", "\x7f", "\r\n")
+    settings = ProjectSettings(
+        path="../x y", kind="texts", classes=names, seed=-3, head="linear", strategy="galaxy"
+    )
+    settings.write(tmp_path / "project.toml")
+    assert ProjectSettings.read(tmp_path / "project.toml") == settings
+    assert read_toml(tmp_path / "project.toml")["format"] == FORMAT
+
+
+def test_a_file_without_a_format_is_of_the_first_one():
+    path = OLD_PROJECT / "project" / "project.toml"
+    written = read_toml(path)
+    assert "format" not in written
+    assert "head" not in written
+    settings = ProjectSettings.read(path).model_dump()
+    assert settings == {**written, "classes": tuple(written["classes"]), "head": "auto"}
+
+
+def test_importing_the_package_does_not_import_pydantic():
+    code = "import sys, galaxy_al, galaxy_al.cli.main; print('pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
