@@ -7,13 +7,33 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from galaxy_al.data.pool import Kind, check_classes
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.strategies import DEFAULT_STRATEGY, make_strategy
 from galaxy_al.system.files import read_toml, writing
+
+
+def _checked_text(text: str) -> str:
+    if not is_unicode(text):
+        raise InvalidArgument(f"{text!r} is not valid Unicode.")
+    return text
+
+
+def _checked_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
+    check_classes(classes)
+    if len(classes) < 2 or "" in classes:
+        raise InvalidArgument("A project needs at least two classes, and each needs a name.")
+    return classes
+
+
+_Text = Annotated[str, AfterValidator(_checked_text)]
+_Strategy = Annotated[str, AfterValidator(lambda name: make_strategy(name).name)]
+_Classes = Annotated[  # a list in TOML
+    tuple[_Text, ...], Field(strict=False), AfterValidator(_checked_classes)
+]
 
 
 class ProjectSettings(BaseModel):
@@ -39,14 +59,14 @@ class ProjectSettings(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    path: str
+    path: _Text
     kind: Kind
-    classes: Annotated[tuple[str, ...], Field(strict=False)]  # a list in TOML
+    classes: _Classes
     column: str = ""
     id_column: str = ""
     embedder: str = ""
     head: Annotated[str, Field(min_length=1)] = "auto"
-    strategy: str = DEFAULT_STRATEGY
+    strategy: _Strategy = DEFAULT_STRATEGY
     batch_size: Annotated[int, Field(ge=1)] = 50
     seed: int = 0
 
@@ -55,28 +75,6 @@ class ProjectSettings(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise InvalidArgument(_problem(error)) from error
-
-    @field_validator("path")
-    @classmethod
-    def _check_path(cls, path: str) -> str:
-        _check_unicode(path)
-        return path
-
-    @field_validator("classes")
-    @classmethod
-    def _check_classes(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
-        check_classes(classes)
-        for name in classes:
-            _check_unicode(name)
-        if len(classes) < 2 or "" in classes:
-            raise InvalidArgument("A project needs at least two classes, and each needs a name.")
-        return classes
-
-    @field_validator("strategy")
-    @classmethod
-    def _check_strategy(cls, strategy: str) -> str:
-        make_strategy(strategy)
-        return strategy
 
     def write(self, path: Path) -> None:
         """Write the settings as TOML, with the version of the format."""
@@ -131,8 +129,3 @@ def _problem(error: ValidationError) -> str:
     allowed = first["msg"].removeprefix("Input should ").removeprefix("String should ")
     allowed = allowed.replace("greater than or equal to", "at least").replace("tuple", "list")
     return f"{key} must {allowed}, got {first['input']!r}."
-
-
-def _check_unicode(text: str) -> None:
-    if not is_unicode(text):
-        raise InvalidArgument(f"{text!r} is not valid Unicode.")
