@@ -143,6 +143,7 @@ def test_the_server_offers_every_format_that_is_a_file(tmp_path):
     project, _ = small_project(tmp_path)
     with served(project) as server:
         browser = server.browser("ann")
+        browser("POST", "/api/label", json={"labels": {"3": "dent"}, "source": "found"})
         get = lambda name: browser("GET", f"/api/export?format={name}")  # noqa: E731
         for name, format in EXPORTS.items():
             if name in ("coco", "hf"):

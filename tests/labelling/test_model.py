@@ -159,3 +159,16 @@ def test_an_old_project_can_be_labelled(old):
     found = {entry.example: entry.label for entry in labeled_examples(old).entries}
     assert found == labels
     assert sorted(path.name for path in old.iterdir()) == ["labels.sqlite", "project.toml"]
+
+
+def test_the_head_of_a_project_is_what_is_trained(tmp_path, old):
+    run("train", old)
+    assert load_model(old / "model").model.class_priors.any()
+    path = old / "project.toml"
+    path.write_text(path.read_text() + 'head = "linear"\n')
+    run("train", old)
+    saved = load_model(old / "model").model
+    assert saved.shape.network == "linear"
+    project = open_project(old)
+    labeled = labeled_examples(old)
+    assert labeled.proba == pytest.approx(saved.proba(project.vectors[labeled.indices]), abs=1e-6)

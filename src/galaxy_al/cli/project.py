@@ -116,8 +116,8 @@ def init(
     given = {kind: options.pop(kind.replace("-", "_")) for kind in MODALITIES}
     pools = [(kind, path) for kind, path in given.items() if path is not None]
     if len(pools) != 1:
-        names = ", ".join(f"--{kind}" for kind in MODALITIES)
-        raise click.UsageError(f"Give exactly one of {names}.")
+        flags = ", ".join(f"--{kind}" for kind in MODALITIES)
+        raise click.UsageError(f"Give exactly one of {flags}.")
     if strategy:
         options["strategy"] = strategy
     names = [name.strip() for name in classes.split(",") if name.strip()]

@@ -19,8 +19,9 @@ from galaxy_al.labelling.project import Project, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.learner import NextRound
 from galaxy_al.models.embedders import load_embedder
-from galaxy_al.models.kernel import KernelModel, KernelTrainer
-from galaxy_al.models.protocols import Embedder
+from galaxy_al.models.heads import make_trainer
+from galaxy_al.models.kernel import KernelModel
+from galaxy_al.models.protocols import Embedder, TrainedModel
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ def labeled_examples(folder: Path) -> LabeledExamples:
     entries = usable_labels(project, current)
     model = train_model(project, labels_of(project, entries))
     found = LabeledExamples(project, entries, None, label_warnings(project, current))
-    if not model.class_priors.any():
+    if model is None:
         return found
-    return replace(found, proba=model.proba(project.vectors[found.indices]))
+    return replace(found, proba=model.snapshot(project.vectors[found.indices]).proba)
 
 
 def class_indices(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
@@ -89,10 +90,13 @@ def class_indices(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
     return {project.index_of[entry.example]: index_of[entry.label or ""] for entry in labels}
 
 
-def train_model(project: Project, labels: Iterable[Entry]) -> KernelModel:
-    """Train a model on labels."""
-    trainer = KernelTrainer(n_classes=len(project.classes), seed=project.settings.seed)
-    return trainer.fit(project.vectors, class_indices(project, labels))
+def train_model(project: Project, labels: Iterable[Entry]) -> TrainedModel | None:
+    """Train the head of a project on labels; None if they have fewer than two classes."""
+    known, settings = class_indices(project, labels), project.settings
+    if len(set(known.values())) < 2:
+        return None
+    trainer = make_trainer(settings.head, n_classes=len(project.classes), seed=settings.seed)
+    return trainer.fit(project.vectors, known)
 
 
 def evaluate_round(
@@ -125,8 +129,8 @@ def save_trained_model(folder: Path, output: Path) -> int:
 
     project = open_project(folder)
     labels = labels_of(project, summarize(folder).entries)
-    model = train_model(project, labels)
-    if not model.class_priors.any():
+    model: Any = train_model(project, labels)
+    if model is None:
         found = "labels of one class only" if labels else "no labels yet"
         raise GalaxyError(f"{folder} has {found}. Training needs labels of two classes.")
     save_model(model, output, classes=project.classes, embedder=_embedder(project))

@@ -151,7 +151,7 @@ def _load(folder: Path, settings: ProjectSettings) -> Pool:
 
 
 def _embed_pool(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
-    if not pool.modality.is_embed_pool:
+    if not pool.modality.is_embedded:
         bad = pool.problems()
         vectors = pool.modality.vectors(pool.items)
         if bad:

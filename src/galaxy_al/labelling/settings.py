@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from galaxy_al.data.pool import Kind, check_classes
+from galaxy_al.data import MODALITIES
+from galaxy_al.data.pool import check_classes
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.models.heads import HEADS
 from galaxy_al.strategies import DEFAULT_STRATEGY, make_strategy
 from galaxy_al.system.files import read_toml, writing
 
@@ -22,6 +25,11 @@ def _checked_text(text: str) -> str:
     return text
 
 
+def _checked_name(registry: Mapping[str, Any], name: str) -> str:
+    registry[name]  # an unknown name is an error that lists the known ones
+    return name
+
+
 def _checked_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
     check_classes(classes)
     if len(classes) < 2 or "" in classes:
@@ -30,6 +38,8 @@ def _checked_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _Text = Annotated[str, AfterValidator(_checked_text)]
+_Kind = Annotated[str, AfterValidator(partial(_checked_name, MODALITIES))]
+_Head = Annotated[str, AfterValidator(partial(_checked_name, HEADS))]
 _Strategy = Annotated[str, AfterValidator(lambda name: make_strategy(name).name)]
 _Classes = Annotated[  # a list in TOML
     tuple[_Text, ...], Field(strict=False), AfterValidator(_checked_classes)
@@ -50,7 +60,7 @@ class ProjectSettings(BaseModel):
     embedder
         The model that embeds images and texts. Empty: the default, which works offline.
     head
-        The model that is trained.
+        The model that is trained: a name from `HEADS`.
     strategy
         The strategy that asks once two classes are known.
     batch_size
@@ -60,12 +70,12 @@ class ProjectSettings(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     path: _Text
-    kind: Kind
+    kind: _Kind
     classes: _Classes
     column: str = ""
     id_column: str = ""
     embedder: str = ""
-    head: Annotated[str, Field(min_length=1)] = "auto"
+    head: _Head = "auto"
     strategy: _Strategy = DEFAULT_STRATEGY
     batch_size: Annotated[int, Field(ge=1)] = 50
     seed: int = 0

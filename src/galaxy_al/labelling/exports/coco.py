@@ -5,23 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from galaxy_al.data.pool import ImageFiles
-from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.exports.base import ExportFormat, attributes_of, write_json
 from galaxy_al.labelling.model import LabeledExamples
-from galaxy_al.system.files import reading
 from galaxy_al.version import __version__
 
 
 def _content(labeled: LabeledExamples) -> dict[str, Any]:
-    project, files = labeled.project, labeled.project.pool.items
-    if not isinstance(files, ImageFiles):
-        raise GalaxyError(f"COCO needs images, but the pool contains {project.pool.kind}.")
+    project, pool = labeled.project, labeled.project.pool
     categories = {name: number for number, name in enumerate(labeled.classes, start=1)}
     images, annotations = [], []
     rows = zip(labeled.entries, labeled.indices, attributes_of(labeled))
     for number, (entry, index, attributes) in enumerate(rows, start=1):
-        width, height = _size(files.paths[index])
+        width, height = pool.modality.image_size(pool.items, index)
         images.append({"id": number, "file_name": entry.example, "width": width, "height": height})
         annotations.append(
             {
@@ -42,13 +37,6 @@ def _content(labeled: LabeledExamples) -> dict[str, Any]:
         "annotations": annotations,
         "categories": [{"id": number, "name": name} for name, number in categories.items()],
     }
-
-
-def _size(path: Path) -> tuple[int, int]:
-    from PIL import Image
-
-    with reading(path), Image.open(path) as image:
-        return int(image.width), int(image.height)
 
 
 def _write(labeled: LabeledExamples, path: Path) -> None:

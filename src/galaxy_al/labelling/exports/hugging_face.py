@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from galaxy_al.data.pool import ImageFiles
 from galaxy_al.data.tables import load_pyarrow, plain
 from galaxy_al.labelling.exports.base import Columns, ExportFormat, columns_of
 from galaxy_al.labelling.model import LabeledExamples
@@ -29,35 +28,19 @@ def _columns(labeled: LabeledExamples) -> tuple[Columns, dict[str, Any]]:
     """The columns with their contents, and their types as `datasets` describes them."""
     columns, names = columns_of(labeled), labeled.classes
     columns["label"] = [names.index(entry.label or "") for entry in labeled.entries]
-    content, content_type = _content(labeled)
-    columns.update(content)
+    pool = labeled.project.pool
+    content, values, feature = pool.modality.hugging_face(pool.items, labeled.indices)
+    columns[content] = values
     types: dict[str, Any] = {
         "label": {"names": names, "_type": "ClassLabel"},
         "round": {"dtype": "int64", "_type": "Value"},
         "is_random": {"dtype": "bool", "_type": "Value"},
-        **dict.fromkeys(content, content_type),
+        content: feature,
     }
     for name in columns:
         dtype = "float64" if name.startswith("p_") else "string"
         types.setdefault(name, {"dtype": dtype, "_type": "Value"})
     return columns, {name: types[name] for name in columns}
-
-
-def _content(labeled: LabeledExamples) -> tuple[Columns, dict[str, Any]]:
-    """The examples themselves, and their type."""
-    project, items = labeled.project, labeled.project.pool.items
-    if isinstance(items, ImageFiles):
-        images = [
-            {"bytes": items.paths[index].read_bytes(), "path": Path(entry.example).name}
-            for index, entry in zip(labeled.indices, labeled.entries)
-        ]
-        return {"image": images}, {"_type": "Image"}
-    if project.pool.kind == "texts":
-        texts = [str(items[index]) for index in labeled.indices]
-        return {"text": texts}, {"dtype": "string", "_type": "Value"}
-    vectors = [project.vectors[index].tolist() for index in labeled.indices]
-    number = {"dtype": "float64", "_type": "Value"}
-    return {"embedding": vectors}, {"feature": number, "_type": "List"}
 
 
 def _card(labeled: LabeledExamples) -> str:

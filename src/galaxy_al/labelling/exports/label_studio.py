@@ -10,18 +10,17 @@ from galaxy_al.labelling.model import LabeledExamples
 
 
 def _tasks(labeled: LabeledExamples) -> list[dict[str, Any]]:
-    project = labeled.project
-    key = {"images": "image", "texts": "text", "embeddings": "id"}[project.pool.kind]
+    project, pool = labeled.project, labeled.project.pool
 
-    def choice(name: str | None) -> list[dict[str, Any]]:
+    def choice(key: str, name: str | None) -> list[dict[str, Any]]:
         value = {"choices": [name]}
         return [{"from_name": "label", "to_name": key, "type": "choices", "value": value}]
 
     tasks = []
     rows = zip(labeled.entries, labeled.indices, attributes_of(labeled))
     for row, (entry, index, attributes) in enumerate(rows):
-        shown = project.pool.items[index] if key == "text" else entry.example
-        annotation = {"result": choice(entry.label), "created_at": entry.created_at}
+        key, shown = pool.modality.label_studio(pool.items, index, entry.example)
+        annotation = {"result": choice(key, entry.label), "created_at": entry.created_at}
         task = {
             "data": {key: shown, "id": entry.example, **attributes},
             "annotations": [annotation],
@@ -29,7 +28,8 @@ def _tasks(labeled: LabeledExamples) -> list[dict[str, Any]]:
         if labeled.proba is not None:
             likely = int(labeled.proba[row].argmax())
             score = float(labeled.proba[row, likely])
-            task["predictions"] = [{"result": choice(project.classes[likely]), "score": score}]
+            result = choice(key, project.classes[likely])
+            task["predictions"] = [{"result": result, "score": score}]
         tasks.append(task)
     return tasks
 
