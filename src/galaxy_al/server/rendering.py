@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
 from galaxy_al.data.pool import ImageFiles, Pool
+from galaxy_al.errors import NotFound
 from galaxy_al.labelling.project import Project
+from galaxy_al.server.schemas import Example
 from galaxy_al.system.files import digest, file_state, reading
 
-_MOST_NUMBERS = 512  # of a vector that is drawn
+_MOST_NUMBERS = 512  # of a vector that is shown
 _PLAIN = {".gif": "gif", ".jpeg": "jpeg", ".jpg": "jpeg", ".png": "png", ".webp": "webp"}
 
 
-def example(project: Project, index: int) -> dict[str, Any]:
+def index_of(project: Project, id: str) -> int:
+    """The place of an example in the pool."""
+    index = project.index_of.get(id)
+    if index is None:
+        raise NotFound(f"The pool has no example {id!r}.")
+    return index
+
+
+def show(project: Project, id: str) -> Example:
     """What is shown of an example."""
-    pool, name = project.pool, project.pool.ids[index]
+    pool, index = project.pool, index_of(project, id)
     if pool.kind == "images":
-        return {
-            "id": name,
-            "image": f"/api/image?id={quote(name, safe='')}&v={_version(pool, index)}",
-        }
+        address = f"/api/image?id={quote(id, safe='')}&v={_version(pool, index)}"
+        return Example(id=id, image=address)
     if pool.kind == "texts":
-        return {"id": name, "text": str(pool.items[index])}
+        return Example(id=id, text=str(pool.items[index]))
     vector = np.asarray(project.vectors[index], dtype=np.float64)
-    return {"id": name, "vector": vector[:_MOST_NUMBERS].tolist(), "width": len(vector)}
+    return Example(id=id, vector=vector[:_MOST_NUMBERS].tolist(), width=len(vector))
 
 
 def _version(pool: Pool, index: int) -> str:
-    """Another one for every other file: a browser keeps what it has seen at an address."""
+    """Changes with the file: a browser keeps what it has seen at an address."""
     assert isinstance(pool.items, ImageFiles)
     return digest([file_state(pool.items.paths[index])])
 
 
-def image(project: Project, index: int, side: int | None) -> tuple[bytes, str]:
+def read_image(project: Project, id: str, side: int | None) -> tuple[bytes, str]:
     """The bytes of an image and their type: as they are, or small, or in a form pages show."""
-    files = project.pool.items
-    assert isinstance(files, ImageFiles)
+    files, index = project.pool.items, index_of(project, id)
+    if not isinstance(files, ImageFiles):
+        raise NotFound(f"This pool holds {project.pool.kind}, not images.")
     path = files.paths[index]
     if side is None and path.suffix.lower() in _PLAIN:
         with reading(path):

@@ -1,4 +1,4 @@
-"""Finding examples: like another one, like a text or an image, the likeliest, by cluster walk."""
+"""Searches: the likeliest of a class, examples like another one, and a walk through clusters."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.errors import GalaxyError
-from galaxy_al.labelling.project import Project
+from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
+from galaxy_al.labelling.service import Service
+from galaxy_al.labelling.views import Scores
+from galaxy_al.server.rendering import index_of
 from galaxy_al.snapshot import row_blocks
 
 _MOST_PIXELS = 80_000_000
@@ -22,12 +24,23 @@ _CLUSTERS, _WALKED = 12, 3000
 Vectors = NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Examples that are like each other: the one in the middle, and how many they are."""
+Place = TypeVar("Place", int, str)
 
-    centre: int
+
+@dataclass(frozen=True)
+class Cluster(Generic[Place]):
+    """Similar examples: the one in the middle, and how many they are."""
+
+    centre: Place
     size: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The examples found, best first, and their probabilities; none before the model is trained."""
+
+    ids: list[str]
+    proba: list[list[float]]
 
 
 def nearest(vectors: Vectors, query: Vectors, count: int, without: Collection[int]) -> list[int]:
@@ -58,11 +71,11 @@ def walk(
     radius: int,
     rng: np.random.Generator,
     without: Collection[int] = (),
-) -> list[Cluster]:
+) -> list[Cluster[int]]:
     """The clusters of the pool, or of the ``radius`` examples around one of them.
 
-    To walk is to go on with a cluster's centre and its size as the radius. Of many examples
-    some are drawn; sizes are scaled accordingly.
+    To walk, continue with the centre of a cluster, and its size as the radius. Large pools are
+    sampled at random, and the sizes scaled.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -89,31 +102,59 @@ def walk(
     return sorted(found, key=lambda cluster: -cluster.size)
 
 
-class Queries:
-    """Turns what somebody looks for into a point among the vectors of a project."""
+class Finder:
+    """Searches the free examples of a project. Examples are named by their ids."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(self, service: Service) -> None:
+        self._service, self._project = service, service.project
         self._embedder: Any = None
 
-    def text(self, text: str) -> Vectors:
-        """Where a text is."""
-        if self._project.pool.kind != "texts":
-            raise GalaxyError(
-                f"A pool of {self._project.pool.kind} cannot be searched by text: "
-                "what embeds it does not take texts."
-            )
-        return self._embedded(text)
+    def likeliest(self, class_name: str, count: int) -> Finding:
+        """The examples most likely of a class."""
+        if class_name not in self._project.classes:
+            raise NotFound(f"The project has no class {class_name!r}.")
+        scores, target = self._service.scores(), self._project.classes.index(class_name)
+        return self._finding(likeliest(scores.proba, target, count, scores.busy), scores)
 
-    def image(self, data: bytes) -> Vectors:
-        """Where an image is, from the bytes of a file."""
-        if self._project.pool.kind != "images":
-            raise GalaxyError(
-                f"A pool of {self._project.pool.kind} cannot be searched by an image."
-            )
-        return self._embedded(decoded(data))
+    def like(self, id: str, count: int) -> Finding:
+        """The examples most like another example."""
+        index = index_of(self._project, id)
+        point = np.asarray(self._project.vectors[index], dtype=np.float64)
+        return self._near(point, count, {index})
 
-    def _embedded(self, item: Any) -> Vectors:
+    def like_text(self, text: str, count: int) -> Finding:
+        """The examples most like a text."""
+        self._check_kind("texts", "a text")
+        return self._near(self._embed(text), count)
+
+    def like_image(self, data: bytes, count: int) -> Finding:
+        """The examples most like an image, given as the bytes of a file."""
+        self._check_kind("images", "an image")
+        return self._near(self._embed(decode_image(data)), count)
+
+    def walk(self, id: str | None, radius: int) -> list[Cluster[str]]:
+        """The clusters of the pool, or of the examples around one; the same for the same request."""
+        centre = None if id is None else index_of(self._project, id)
+        radius, rng = min(radius, len(self._project.pool)), np.random.default_rng(0)
+        clusters = walk(self._project.vectors, centre, radius, rng, self._project.bad)
+        return [Cluster(self._project.pool.ids[one.centre], one.size) for one in clusters]
+
+    def _near(self, point: Vectors, count: int, without: Collection[int] = ()) -> Finding:
+        scores = self._service.scores()
+        near = nearest(self._project.vectors, point, count, scores.busy.union(without))
+        return self._finding(near, scores)
+
+    def _finding(self, indices: list[int], scores: Scores) -> Finding:
+        proba = scores.proba[indices if scores.is_trained else []]
+        ids = [self._project.pool.ids[index] for index in indices]
+        return Finding(ids, np.round(proba, 4).tolist())
+
+    def _check_kind(self, kind: str, query: str) -> None:
+        found = self._project.pool.kind
+        if found != kind:
+            raise InvalidArgument(f"A pool of {found} cannot be searched by {query}, only {kind}.")
+
+    def _embed(self, item: Any) -> Vectors:
         if self._embedder is None:
             from galaxy_al.models.networks.embedders import load_embedder
 
@@ -123,17 +164,17 @@ class Queries:
         return vector.astype(np.float64)
 
 
-def decoded(data: bytes) -> NDArray[np.uint8]:
-    """An image that somebody sent, whoever that is: no larger than it may be, and only that."""
+def decode_image(data: bytes) -> NDArray[np.uint8]:
+    """The pixels of an image that an annotator sent; a large one is refused before decoding."""
     from PIL import Image, ImageOps
 
     formats = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
     try:
         with Image.open(BytesIO(data), formats=formats) as image:
             if image.width * image.height > _MOST_PIXELS:
-                raise GalaxyError("The image has too many pixels.")
+                raise InvalidArgument(f"An image may have at most {_MOST_PIXELS:,} pixels.")
             return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
     except GalaxyError:
         raise
     except Exception as error:  # Pillow raises a dozen kinds
-        raise GalaxyError("That is no image that can be read.") from error
+        raise InvalidArgument("This file cannot be read as an image.") from error
