@@ -27,7 +27,7 @@ class InvalidArgument(GalaxyError, ValueError):  # noqa: N818 - reads as what ha
     """An argument is wrong. The message says what it is, what it got and what is allowed."""
 
 
-class NotFound(InvalidArgument):  # noqa: N818 - reads as what happened
+class NotFound(InvalidArgument):
     """No example or class has this name."""
 
 

@@ -28,9 +28,10 @@ from galaxy_al.labelling.project import create_project
 from galaxy_al.labelling.service import Service
 from galaxy_al.server import events as live
 from galaxy_al.server.app import make_app
-from galaxy_al.server.auth import LOCAL, MOST_BYTES, Access
-from galaxy_al.server.rendering import example
-from galaxy_al.server.search import decoded, nearest, walk
+from galaxy_al.server.auth import Access
+from galaxy_al.server.guard import LOCAL, MOST_BYTES
+from galaxy_al.server.rendering import show
+from galaxy_al.server.search import decode_image, nearest, walk
 from support.projects import small_project
 from support.servers import running_app, served
 
@@ -83,14 +84,15 @@ def test_the_example_of_the_labelling_page_runs(tmp_path):
         code = block.replace("http://localhost:8000", running.address)
         exec(code, {"answer": lambda example: truth[example["id"]]})
         running.service.wait()
-        assert len(running.service.learner.state.labels) == 60
+        assert len(running.service.view().labels) == 60
 
 
 def test_many_labels_at_once_are_found_and_not_asked(server, ann):
     found = ann("GET", "/api/likeliest?label=dent&count=5").json()["examples"]
     labels = {example["id"]: "dent" for example in found}
     assert ann("POST", "/api/label", json={"labels": labels, "source": "found"}).ok
-    entries = [server.service.log.current(example) for example in labels]
+    entries = [one for one in server.service.view().entries if one.example in labels]
+    assert len(entries) == 5
     assert {(entry.source, entry.label) for entry in entries} == {("found", "dent")}
     for _ in labels:
         ann("POST", "/api/undo")
@@ -115,15 +117,15 @@ def test_what_somebody_has_goes_back_when_their_last_page_is_closed(server, monk
     streams = [me("GET", "/api/events", stream=True) for _ in range(2)]
     told = [stream.iter_lines() for stream in streams]
     assert all(next(lines) for lines in told)
-    mine = server.project.index_of[me("POST", "/api/next").json()["example"]["id"]]
+    mine = me("POST", "/api/next").json()["example"]["id"]
     streams[0].close()
     time.sleep(0.5)
-    assert server.service.leases.holder(mine) == "two pages"
+    assert mine in server.service.view().pending
     streams[1].close()
     until = time.monotonic() + 10
-    while server.service.leases.holder(mine) is not None and time.monotonic() < until:
+    while mine in server.service.view().pending and time.monotonic() < until:
         time.sleep(0.05)
-    assert server.service.leases.holder(mine) is None
+    assert mine not in server.service.view().pending
 
 
 def test_a_proxy_has_a_name_and_cookies_for_tls_only(tmp_path):
@@ -164,7 +166,7 @@ def test_two_people_never_get_the_same_example(server):
     assert len(set(got)) == len(people)
     taken = people[1]("POST", "/api/label", json={"labels": {got[0]: "fine"}})
     assert taken.status_code == 409
-    assert taken.json() == {"error": f"Somebody else is looking at {got[0]!r}."}
+    assert taken.json() == {"error": f"Another annotator is looking at {got[0]!r}."}
     for person in people:
         assert person("POST", "/api/leave").status_code == 204
 
@@ -197,6 +199,58 @@ def test_changes_are_told_by_events(server, ann):
     assert "eve" in {person["name"] for person in later["annotators"] if person["is_here"]}
     stream.close()
     ann("POST", "/api/leave")
+
+
+def broken(*args, **kwargs):
+    raise ZeroDivisionError("a bug")
+
+
+def test_a_bug_is_a_logged_500_with_an_id(server, ann, monkeypatch, caplog):
+    monkeypatch.setattr(server.service, "next", broken)
+    answer = ann("POST", "/api/next")
+    assert answer.status_code == 500
+    id = answer.json()["id"]
+    assert re.fullmatch(r"[0-9a-f]{8}", id)
+    assert answer.json()["error"].startswith(f"Internal error {id}. ")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    (record,) = [one for one in caplog.records if id in one.getMessage()]
+    assert record.exc_info[0] is ZeroDivisionError
+    assert "in broken" in caplog.text
+
+
+def test_a_value_error_of_ours_is_not_taken_for_a_mistake_of_yours(server, ann, monkeypatch):
+    def reshape(*args, **kwargs):
+        np.zeros(3).reshape(2)
+
+    monkeypatch.setattr(server.service, "scores", reshape)
+    assert ann("GET", "/api/likeliest?label=dent").status_code == 500
+    assert ann("GET", "/api/likeliest?label=nothing").status_code == 404
+    unknown = ann("POST", "/api/label", json={"labels": {"1": "nothing"}})
+    assert unknown.status_code == 400
+    assert unknown.json()["error"].startswith("Unknown class 'nothing'. Choose from: scratch, ")
+
+
+def test_a_status_that_fails_is_logged_and_the_next_one_is_sent(server, ann, monkeypatch, caplog):
+    stream = server.browser("eve")("GET", "/api/events", stream=True)
+    lines = stream.iter_lines()
+    next(lines)
+    with monkeypatch.context() as patched:
+        patched.setattr(server.service, "view", broken)
+        ann("POST", "/api/leave")
+        until = time.monotonic() + 10
+        while "ZeroDivisionError: a bug" not in caplog.text and time.monotonic() < until:
+            time.sleep(0.05)
+        assert "ZeroDivisionError: a bug" in caplog.text
+    ann("POST", "/api/leave")
+    assert any(line.startswith(b"data: ") for line in lines)
+    stream.close()
+
+
+def test_the_description_names_every_field_of_the_status(server, ann):
+    schemas = ann("GET", "/api/openapi.json").json()["components"]["schemas"]
+    status = ann("GET", "/api/status").json()
+    assert schemas["Status"]["properties"].keys() == status.keys()
+    assert schemas["Training"]["properties"].keys() == status["training"].keys()
 
 
 def test_nobody_gets_anything_before_signing_in(server):
@@ -267,7 +321,7 @@ def test_an_undo_that_is_asked_for_twice_is_one(server):
     assert me("POST", "/api/undo", json={"id": said[-1]}).json()["undone"] == said[-1]
     again = me("POST", "/api/undo", json={"id": said[-1]})
     assert again.status_code == 409
-    assert "may be taken back already" in again.json()["error"]
+    assert again.json()["error"].endswith("was not your last answer; it may already be undone.")
     assert me("POST", "/api/undo").json()["undone"] == said[0]
     me("POST", "/api/leave")
 
@@ -299,7 +353,7 @@ def test_a_page_from_elsewhere_can_change_nothing(server, ann):
     for origin in ("http://evil.example", "null", f"http://localhost:{server.port + 1}"):
         answer = ann("POST", "/api/train", headers={"Origin": origin})
         assert answer.status_code == 403
-        assert answer.json() == {"error": "A page from elsewhere may change nothing."}
+        assert answer.json() == {"error": "Pages of other sites cannot change anything here."}
     assert ann("POST", "/api/leave", headers={"Origin": server.address}).ok
 
 
@@ -370,7 +424,10 @@ def test_images_come_whole_small_and_in_a_form_that_pages_show(image_server):
     for name in image_server.project.pool.ids:
         answer = ann("GET", "/api/image", params={"id": name})
         if name == "broken.jpg":
-            assert answer.status_code in (200, 400)
+            assert (answer.status_code, answer.content) == (200, b"no image")  # as it is
+            small = ann("GET", "/api/image", params={"id": name, "side": 32})
+            assert small.status_code == 400
+            assert small.json()["error"].startswith("Cannot read ")
             continue
         kind = answer.headers["content-type"]
         assert kind == ("image/jpeg" if name.endswith("tif") else "image/png")
@@ -380,11 +437,11 @@ def test_images_come_whole_small_and_in_a_form_that_pages_show(image_server):
 
 
 def test_the_address_of_an_image_is_another_when_the_file_is(image_server):
-    path = image_server.project.pool.items.paths[3]
-    before = example(image_server.project, 3)["image"]
-    assert before == example(image_server.project, 3)["image"]
+    path, id = image_server.project.pool.items.paths[3], image_server.project.pool.ids[3]
+    before = show(image_server.project, id).image
+    assert before == show(image_server.project, id).image
     path.write_bytes(path.read_bytes())
-    assert example(image_server.project, 3)["image"] != before
+    assert show(image_server.project, id).image != before
 
 
 def test_an_image_that_is_gone_is_an_error_that_says_so(image_server):
@@ -435,8 +492,8 @@ def test_an_upload_that_is_no_image_is_refused(image_server, data, code):
 def test_a_bomb_is_not_decoded():
     bomb = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(bomb, "PNG")
-    with pytest.raises(GalaxyError, match=r"no image that can be read|too many pixels"):
-        decoded(bomb.getvalue())
+    with pytest.raises(GalaxyError, match=r"cannot be read as an image|at most 80,000,000 pixels"):
+        decode_image(bomb.getvalue())
 
 
 def test_embeddings_are_not_searched_by_text_or_image(ann):
@@ -471,9 +528,13 @@ def test_a_walk_covers_the_pool_and_goes_into_a_cluster():
 
 
 def test_like_this_leaves_out_what_is_labelled(server, ann):
-    found = ann("GET", "/api/like?id=7&count=3").json()
-    assert "7" not in [example["id"] for example in found["examples"]]
-    assert found["labels"] == [None] * 3
+    found = [one["id"] for one in ann("GET", "/api/like?id=7&count=3").json()["examples"]]
+    assert len(found) == 3
+    assert "7" not in found
+    ann("POST", "/api/label", json={"labels": {found[1]: "fine"}, "source": "found"})
+    again = [one["id"] for one in ann("GET", "/api/like?id=7&count=3").json()["examples"]]
+    assert again[:2] == [found[0], found[2]]
+    ann("POST", "/api/undo")
     assert ann("GET", "/api/like?id=nothing").json() == {
         "error": "The pool has no example 'nothing'."
     }
@@ -503,10 +564,10 @@ def test_labels_from_many_threads_are_all_kept(tmp_path):
         running.service.wait()
         assert problems == []
         assert len(said) == 200
-        current = {entry.example: entry for entry in running.service.log.all_current()}
+        current = {entry.example: entry for entry in running.service.view().entries}
     assert {name: (entry.annotator, entry.label) for name, entry in current.items()} == said
     again = Service(project)
-    assert len(again.learner.state.labels) == 200
+    assert len(again.view().labels) == 200
     again.close()
 
 

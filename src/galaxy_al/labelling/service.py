@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -111,13 +112,11 @@ class Service:
             index = self._questions.next(annotator)
             after = self._questions.announce(annotator) if ahead else {}
         ids, names = self.project.pool.ids, self.project.classes
-        return Question(
-            ids[index],
-            {
-                None if answer is None else names[answer]: None if then is None else ids[then]
-                for answer, then in after.items()
-            },
-        )
+        follows = {
+            None if answer is None else names[answer]: None if then is None else ids[then]
+            for answer, then in after.items()
+        }
+        return Question(ids[index], MappingProxyType(follows))
 
     def label(self, annotator: str, labels: Mapping[str, str], source: Source = "asked") -> None:
         """Label examples, all or none. The labels are on disk when this returns."""
@@ -237,8 +236,9 @@ class Service:
             )
         state, ids, names = session.state, self.project.pool.ids, self.project.classes
         priors = model.class_priors if isinstance(model, KernelModel) else np.zeros(1)
+        labels = {ids[index]: names[label] for index, label in state.labels.items()}
         return make(
-            labels={ids[index]: names[label] for index, label in state.labels.items()},
+            labels=MappingProxyType(labels),
             skipped=frozenset(ids[index] for index in state.skipped),
             pending=frozenset(ids[index] for index in state.pending),
             random=frozenset(ids[index] for index in state.random),
@@ -317,9 +317,7 @@ class Service:
         return last
 
     def _write_undo(self, entry: Entry) -> None:
-        undo = replace(
-            entry, kind="undo", label=None, undoes=entry.number, created_at="", number=0
-        )
+        undo = replace(entry, kind="undo", label=None, undoes=entry.number, created_at="", number=0)
         self._write([undo])
 
     def _write(self, entries: Iterable[Entry]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ class Question:
     """
 
     id: str
-    ahead: Mapping[str | None, str | None] = field(default_factory=dict)
+    ahead: Mapping[str | None, str | None]
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,9 @@ def serve(
         port = listening.getsockname()[1]
         address = f"http://{_reachable(host)}:{port}"
         shown = f"https://{name} (the proxy must forward to {address})" if name else address
-        tell(f"{len(project.pool):,} {project.pool.kind}, {len(service.labeled().entries):,} labels")
+        tell(
+            f"{len(project.pool):,} {project.pool.kind}, {len(service.labeled().entries):,} labels"
+        )
         if token:
             tell(f"Token: {token}")
         tell(f"Label at {shown} (stop with Ctrl+C)")

@@ -27,14 +27,16 @@ class Problem(Message):
     """What went wrong."""
 
     error: str
-    id: str | None = Field(None, description="Of an internal error: look for it in the log.")
+    id: str | None = Field(
+        default=None, description="Of an internal error: look for it in the log."
+    )
 
 
 class SignIn(Message):
     """Your name."""
 
     name: str = Field(description="Any name. Your labels are stored under it.", max_length=1000)
-    token: str = Field("", description="The token that the server printed, if it did.")
+    token: str = Field(default="", description="The token that the server printed, if it did.")
 
 
 class SignedIn(Message):
@@ -58,19 +60,21 @@ class Skip(Message):
     """An example to skip."""
 
     id: Id
-    cannot_tell: bool = Field(False, description="Whether it must never be asked again.")
+    cannot_tell: bool = Field(default=False, description="Whether it must never be asked again.")
 
 
 class LookingAt(Message):
     """The example that your page shows."""
 
-    id: Id | None = Field(None, description="It is yours if no other annotator has it.")
+    id: Id | None = Field(default=None, description="It is yours if no other annotator has it.")
 
 
 class Undo(Message):
     """What to undo."""
 
-    id: Id | None = Field(None, description="Undo only if your last answer was to this example.")
+    id: Id | None = Field(
+        default=None, description="Undo only if your last answer was to this example."
+    )
 
 
 class Example(Message):
@@ -78,9 +82,11 @@ class Example(Message):
 
     id: str
     text: str | None = None
-    image: str | None = Field(None, description="The address of the image.")
-    vector: list[float] | None = Field(None, description="The first numbers of an embedding.")
-    width: int | None = Field(None, description="How many numbers the embedding has.")
+    image: str | None = Field(default=None, description="The address of the image.")
+    vector: list[float] | None = Field(
+        default=None, description="The first numbers of an embedding."
+    )
+    width: int | None = Field(default=None, description="How many numbers the embedding has.")
 
 
 class Next(Message):

@@ -124,7 +124,7 @@ class Finder:
 
     def like_text(self, text: str, count: int) -> Finding:
         """The examples most like a text."""
-        self._check_kind("texts", "a text")
+        self._check_kind("texts", "text")
         return self._near(self._embed(text), count)
 
     def like_image(self, data: bytes, count: int) -> Finding:
@@ -133,7 +133,7 @@ class Finder:
         return self._near(self._embed(decode_image(data)), count)
 
     def walk(self, id: str | None, radius: int) -> list[Cluster[str]]:
-        """The clusters of the pool, or of the examples around one; the same for the same request."""
+        """The clusters of the pool, or of the examples around one. Repeatable."""
         centre = None if id is None else index_of(self._project, id)
         radius, rng = min(radius, len(self._project.pool)), np.random.default_rng(0)
         clusters = walk(self._project.vectors, centre, radius, rng, self._project.bad)
@@ -152,7 +152,7 @@ class Finder:
     def _check_kind(self, kind: str, query: str) -> None:
         found = self._project.pool.kind
         if found != kind:
-            raise InvalidArgument(f"A pool of {found} cannot be searched by {query}, only {kind}.")
+            raise InvalidArgument(f"A pool of {found} cannot be searched by {query}.")
 
     def _embed(self, item: Any) -> Vectors:
         if self._embedder is None:

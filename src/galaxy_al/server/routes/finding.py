@@ -56,7 +56,11 @@ def find_like_text(
 
 @router.post("/api/like-image")
 async def find_like_image(
-    service: TheService, finder: TheFinder, annotator: Annotator, request: Request, count: Count = 24
+    service: TheService,
+    finder: TheFinder,
+    annotator: Annotator,
+    request: Request,
+    count: Count = 24,
 ) -> Found:
     """The unlabelled examples that are most like an image. Send the file as the body."""
     data = await request.body()

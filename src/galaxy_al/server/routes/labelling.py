@@ -63,9 +63,7 @@ async def undo(
 
 
 @router.post("/api/here", status_code=204)
-async def stay(
-    service: TheService, annotator: Annotator, looking: LookingAt | None = None
-) -> None:
+async def stay(service: TheService, annotator: Annotator, looking: LookingAt | None = None) -> None:
     """Keep what is yours for another two minutes."""
     service.heartbeat(annotator, looking.id if looking else None)
 

@@ -57,9 +57,7 @@ def show_image(
 
 
 @router.get("/api/export", tags=["examples"], response_class=Response)
-def download(
-    service: TheService, annotator: Annotator, format: ExportFormat = "csv"
-) -> Response:
+def download(service: TheService, annotator: Annotator, format: ExportFormat = "csv") -> Response:
     """The labels: by whom, when, in which round, and the probabilities of the model."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "labels"
