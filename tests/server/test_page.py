@@ -1,13 +1,11 @@
 """The labelling page in a real browser."""
 
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Error, expect, sync_playwright
+from playwright.sync_api import expect
 
 from galaxy_al.labelling.project import create_project
 from support.projects import small_project
@@ -20,21 +18,6 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=20_000)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        try:
-            started = playwright.chromium.launch(
-                executable_path=shutil.which("chromium") or shutil.which("chromium-browser"),
-                args=flags,
-            )
-        except Error as error:
-            pytest.skip(f"The labelling page is not tested: no Chromium was found. {error}")
-        yield started
-        started.close()
 
 
 @pytest.fixture
@@ -70,17 +53,6 @@ def server(tmp_path):
     with served(project) as running:
         running.truth = truth
         yield running
-
-
-@pytest.fixture(scope="module")
-def empty_page(browser, tmp_path_factory):
-    """A page that has not signed in, to run modules in."""
-    project, _ = small_project(tmp_path_factory.mktemp("queue"))
-    with served(project) as running:
-        page = browser.new_page()
-        page.goto(running.address)
-        yield page
-        page.close()
 
 
 def shown(page):
@@ -229,75 +201,6 @@ def test_a_bug_of_the_server_is_shown_with_its_id(server, open_page, monkeypatch
     page.wait_for_timeout(600)
     page.keyboard.press("3")
     expect(page.locator("#counts")).to_contain_text("1 of 200")
-
-
-QUEUE = """async (script) => {
-  const { Queue } = await import("/static/queue.js");
-  const pending = [], log = [];
-  const queue = new Queue({
-    post: (path, body) => new Promise((resolve, reject) => pending.push({ path, body, resolve, reject })),
-    show: (example) => log.push(`show ${example?.id}`),
-    say: () => {}, report: () => log.push("report"), onState: () => {},
-  });
-  const tick = () => new Promise((resolve) => setTimeout(resolve));
-  for (const [event, detail] of script) {
-    if (event === "reply") pending.shift().resolve({ undone: null, ...detail });
-    else if (event === "fail") pending.shift().reject(Object.assign(new Error(), detail));
-    else if (event === "pause") await new Promise((resolve) => setTimeout(resolve, 600));
-    else queue.on(event, detail);
-    await tick();
-  }
-  return [queue.state, queue.shown?.id ?? null, pending.map(({ path }) => path.split("?")[0]), log];
-}"""
-A, B, C = ({"id": id} for id in "abc")
-READY = [["begin"], ["reply", {"example": A, "ahead": {"dent": B, "": C}}]]
-DENT = ["answer", {"name": "dent"}]
-
-
-@pytest.mark.parametrize(
-    ("script", "state", "seen", "sent"),
-    [
-        ([["begin"]], "waiting", None, ["/api/next"]),
-        ([["begin"], ["reply", {"example": None, "ahead": {}}]], "empty", None, []),
-        ([*READY], "ready", "a", []),
-        ([*READY, ["freed"]], "ready", "a", []),
-        ([*READY, DENT], "waiting", "b", ["/api/label"]),
-        ([*READY, ["answer", {"cannotTell": True}]], "waiting", "c", ["/api/skip"]),
-        ([*READY, DENT, DENT], "keeping", "b", ["/api/label"]),
-        ([*READY, DENT, DENT, ["undo"]], "waiting", "b", ["/api/label"]),
-        ([*READY, DENT, ["undo"], DENT], "undoing", "b", ["/api/label"]),
-        ([*READY, DENT, ["reply", {"example": B, "ahead": {}}]], "ready", "b", []),
-        ([*READY, DENT, ["reply", {"example": C, "ahead": {}}]], "swapped", "c", []),
-        ([*READY, DENT, ["reply", {"example": C, "ahead": {}}], DENT], "swapped", "c", []),
-        ([*READY, DENT, ["reply", {"example": C, "ahead": {}}], ["pause"]], "ready", "c", []),
-        (
-            [*READY, DENT, DENT, ["reply", {"example": B, "ahead": {}}]],
-            "waiting",
-            "b",
-            ["/api/label"],
-        ),
-        ([*READY, DENT, DENT, ["reply", {"example": C, "ahead": {}}]], "swapped", "c", []),
-        (
-            [*READY, DENT, ["undo"], ["reply", {"example": B, "ahead": {}}]],
-            "waiting",
-            "b",
-            ["/api/undo"],
-        ),
-        (
-            [*READY, DENT, ["undo"], ["undo"], ["reply", {"example": B, "ahead": {}}]],
-            "undoing",
-            "b",
-            ["/api/undo"],
-        ),
-        ([*READY, DENT, ["fail", {"status": 0}]], "swapped", "a", []),
-        ([*READY, DENT, DENT, ["fail", {"status": 0}]], "swapped", "a", []),
-        ([*READY, DENT, ["fail", {"status": 409}]], "waiting", "b", ["/api/next"]),
-        ([*READY, ["undo"], ["reply", {"example": C, "ahead": {}}]], "ready", "c", []),
-        ([*READY, ["undo"], ["fail", {"status": 0}]], "ready", "a", []),
-    ],
-)
-def test_the_queue_of_the_page_follows_its_table(empty_page, script, state, seen, sent):
-    assert empty_page.evaluate(QUEUE, script)[:3] == [state, seen, sent]
 
 
 def test_undos_on_a_slow_line_are_counted(server, open_page):
@@ -476,6 +379,7 @@ def violations(page):
     return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
 
 
+@pytest.mark.torch
 def test_names_and_texts_are_only_text(tmp_path, open_page):
     texts = [f"{HOSTILE} mail {i} " + ("win a prize " * 9 if i % 8 == 0 else "") for i in range(40)]
     rows = ["id,text", *(f'"{HOSTILE}{i}","{text}"' for i, text in enumerate(texts))]
@@ -507,6 +411,7 @@ def test_names_and_texts_are_only_text(tmp_path, open_page):
         page.close()
 
 
+@pytest.mark.torch
 def test_an_image_is_large_and_can_be_zoomed(tmp_path, open_page):
     from PIL import Image
 
