@@ -144,7 +144,7 @@ class Service:
             undo two answers.
         """
         if expected is not None:
-            self._index(expected)
+            index_of(self.project, expected)
         with self._lock:
             self._see(annotator)
             last = self._last_usable(annotator)
@@ -152,7 +152,7 @@ class Service:
                 return None
             if expected not in (None, last.example):
                 raise Taken(f"{expected!r} was not your last answer; it may already be undone.")
-            index = self._index(last.example)
+            index = index_of(self.project, last.example)
             self._check_not_taken(index, annotator)
             self._write_undo(last)
             self._apply(index)
@@ -178,7 +178,7 @@ class Service:
             The example that their page shows. They get it if it is free: after a restart the
             service does not know who had what.
         """
-        index = None if id is None else self._index(id)
+        index = None if id is None else index_of(self.project, id)
         with self._lock:
             is_new = annotator not in self._last_seen
             self._see(annotator)
@@ -256,15 +256,9 @@ class Service:
         self._last_seen[annotator] = self._now()
         self._questions.renew(annotator)
 
-    def _index(self, id: str) -> int:
-        index = self.project.index_of.get(id)
-        if index is None:
-            raise NotFound(f"The pool has no example {id!r}.")
-        return index
-
     def _record(self, annotator: str, entries: list[Entry]) -> None:
         """Write answers to the log and act on them."""
-        indices = [self._index(entry.example) for entry in entries]
+        indices = [index_of(self.project, entry.example) for entry in entries]
         with self._lock:
             self._see(annotator)
             for entry, index in zip(entries, indices):
@@ -372,6 +366,14 @@ class Service:
         for index in again:  # these skips are over, unless an answer came since
             self._apply(index)
         self._n_at_training += self._state.n_answers - n_answers  # that was not an answer
+
+
+def index_of(project: Project, id: str) -> int:
+    """The place of an example in the pool."""
+    index = project.index_of.get(id)
+    if index is None:
+        raise NotFound(f"The pool has no example {id!r}.")
+    return index
 
 
 def _resume(project: Project, current: Iterable[Entry], entries: Iterable[Entry]) -> Learner:

@@ -41,16 +41,14 @@ class Person:
 
 @dataclass(frozen=True)
 class Scores:
-    """The pool at one moment, for a search.
+    """The pool at one moment, for a search, in the order of the pool.
 
     Parameters
     ----------
-    proba
-        The model's probabilities, one row per example of the pool.
     is_trained
-        Whether they come from a model that knows at least two classes.
+        Whether the probabilities come from a model that knows at least two classes.
     busy
-        The places in the pool of the examples that are labelled, skipped or being answered.
+        The examples that are labelled, skipped or being answered.
     """
 
     proba: NDArray[np.floating[Any]]

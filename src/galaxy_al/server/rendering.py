@@ -10,6 +10,7 @@ import numpy as np
 from galaxy_al.data.pool import ImageFiles, Pool
 from galaxy_al.errors import NotFound
 from galaxy_al.labelling.project import Project
+from galaxy_al.labelling.service import index_of
 from galaxy_al.server.schemas import Example
 from galaxy_al.system.files import digest, file_state, reading
 
@@ -17,17 +18,9 @@ _MOST_NUMBERS = 512  # of a vector that is shown
 _PLAIN = {".gif": "gif", ".jpeg": "jpeg", ".jpg": "jpeg", ".png": "png", ".webp": "webp"}
 
 
-def index_of(project: Project, id: str) -> int:
-    """The place of an example in the pool."""
-    index = project.index_of.get(id)
-    if index is None:
-        raise NotFound(f"The pool has no example {id!r}.")
-    return index
-
-
-def show(project: Project, id: str) -> Example:
+def show(project: Project, index: int) -> Example:
     """What is shown of an example."""
-    pool, index = project.pool, index_of(project, id)
+    pool, id = project.pool, project.pool.ids[index]
     if pool.kind == "images":
         address = f"/api/image?id={quote(id, safe='')}&v={_version(pool, index)}"
         return Example(id=id, image=address)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
-from galaxy_al.labelling.service import Service
+from galaxy_al.labelling.service import Service, index_of
 from galaxy_al.labelling.views import Scores
-from galaxy_al.server.rendering import index_of
+from galaxy_al.server.rendering import show
+from galaxy_al.server.schemas import Clusters, Example, Found
 from galaxy_al.snapshot import row_blocks
 
 _MOST_PIXELS = 80_000_000
@@ -24,23 +25,12 @@ _CLUSTERS, _WALKED = 12, 3000
 Vectors = NDArray[np.floating[Any]]
 
 
-Place = TypeVar("Place", int, str)
-
-
 @dataclass(frozen=True)
-class Cluster(Generic[Place]):
+class Cluster:
     """Similar examples: the one in the middle, and how many they are."""
 
-    centre: Place
+    centre: int
     size: int
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The examples found, best first, and their probabilities; none before the model is trained."""
-
-    ids: list[str]
-    proba: list[list[float]]
 
 
 def nearest(vectors: Vectors, query: Vectors, count: int, without: Collection[int]) -> list[int]:
@@ -71,7 +61,7 @@ def walk(
     radius: int,
     rng: np.random.Generator,
     without: Collection[int] = (),
-) -> list[Cluster[int]]:
+) -> list[Cluster]:
     """The clusters of the pool, or of the ``radius`` examples around one of them.
 
     To walk, continue with the centre of a cluster, and its size as the radius. Large pools are
@@ -103,51 +93,54 @@ def walk(
 
 
 class Finder:
-    """Searches the free examples of a project. Examples are named by their ids."""
+    """Searches the free examples of a project."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._project = service, service.project
         self._embedder: Any = None
 
-    def likeliest(self, class_name: str, count: int) -> Finding:
+    def likeliest(self, class_name: str, count: int) -> Found:
         """The examples most likely of a class."""
         if class_name not in self._project.classes:
             raise NotFound(f"The project has no class {class_name!r}.")
         scores, target = self._service.scores(), self._project.classes.index(class_name)
-        return self._finding(likeliest(scores.proba, target, count, scores.busy), scores)
+        return self._found(likeliest(scores.proba, target, count, scores.busy), scores)
 
-    def like(self, id: str, count: int) -> Finding:
+    def like(self, id: str, count: int) -> Found:
         """The examples most like another example."""
         index = index_of(self._project, id)
         point = np.asarray(self._project.vectors[index], dtype=np.float64)
         return self._near(point, count, {index})
 
-    def like_text(self, text: str, count: int) -> Finding:
+    def like_text(self, text: str, count: int) -> Found:
         """The examples most like a text."""
         self._check_kind("texts", "text")
         return self._near(self._embed(text), count)
 
-    def like_image(self, data: bytes, count: int) -> Finding:
+    def like_image(self, data: bytes, count: int) -> Found:
         """The examples most like an image, given as the bytes of a file."""
         self._check_kind("images", "an image")
         return self._near(self._embed(decode_image(data)), count)
 
-    def walk(self, id: str | None, radius: int) -> list[Cluster[str]]:
+    def walk(self, id: str | None, radius: int) -> Clusters:
         """The clusters of the pool, or of the examples around one. Repeatable."""
         centre = None if id is None else index_of(self._project, id)
         radius, rng = min(radius, len(self._project.pool)), np.random.default_rng(0)
         clusters = walk(self._project.vectors, centre, radius, rng, self._project.bad)
-        return [Cluster(self._project.pool.ids[one.centre], one.size) for one in clusters]
+        examples = self._show(cluster.centre for cluster in clusters)
+        return Clusters(examples=examples, sizes=[cluster.size for cluster in clusters])
 
-    def _near(self, point: Vectors, count: int, without: Collection[int] = ()) -> Finding:
+    def _near(self, point: Vectors, count: int, without: Collection[int] = ()) -> Found:
         scores = self._service.scores()
         near = nearest(self._project.vectors, point, count, scores.busy.union(without))
-        return self._finding(near, scores)
+        return self._found(near, scores)
 
-    def _finding(self, indices: list[int], scores: Scores) -> Finding:
-        proba = scores.proba[indices if scores.is_trained else []]
-        ids = [self._project.pool.ids[index] for index in indices]
-        return Finding(ids, np.round(proba, 4).tolist())
+    def _found(self, indices: list[int], scores: Scores) -> Found:
+        proba = np.round(scores.proba[indices if scores.is_trained else []], 4)
+        return Found(examples=self._show(indices), proba=proba.tolist())
+
+    def _show(self, indices: Iterable[int]) -> list[Example]:
+        return [show(self._project, index) for index in indices]
 
     def _check_kind(self, kind: str, query: str) -> None:
         found = self._project.pool.kind

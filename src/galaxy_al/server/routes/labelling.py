@@ -8,7 +8,7 @@ from galaxy_al.errors import PoolExhausted
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.rendering import show
 from galaxy_al.server.routes.context import Annotator, TheService
-from galaxy_al.server.schemas import Labels, LookingAt, Next, Skip, Undo, Undone
+from galaxy_al.server.schemas import Example, Labels, LookingAt, Next, Skip, Undo, Undone
 
 router = APIRouter(tags=["labelling"])
 
@@ -17,15 +17,16 @@ Ahead = Annotated[bool, Query(description="Whether to say what follows each answ
 
 def _next(service: Service, annotator: str, ahead: bool) -> Next:
     project = service.project
+
+    def shown(id: str | None) -> Example | None:
+        return None if id is None else show(project, project.index_of[id])
+
     try:
         question = service.next(annotator, ahead=ahead)
     except PoolExhausted:
         return Next(example=None, ahead={})
-    after = {
-        answer or "": None if then is None else show(project, then)
-        for answer, then in question.ahead.items()
-    }
-    return Next(example=show(project, question.id), ahead=after)
+    after = {answer or "": shown(then) for answer, then in question.ahead.items()}
+    return Next(example=shown(question.id), ahead=after)
 
 
 @router.post("/api/next")
