@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def status(service: Service) -> Status:
         n_labels=len(view.labels),
         counts={name: counts[name] for name in project.classes},
         n_cannot_tell=sum(entry.kind == "cannot tell" for entry in view.entries),
-        found=_found(view, project.classes[-1]),
+        found=_found(view, project.classes),
         random=_random_rate(view, project.classes[-1]),
         round=view.round,
         rounds=list(view.rounds),
@@ -40,12 +41,12 @@ def status(service: Service) -> Status:
     )
 
 
-def _found(view: View, majority: str) -> list[tuple[int, int]]:
+def _found(view: View, classes: Sequence[str]) -> list[tuple[int, int]]:
     """How many labels were given here, and how many rare examples had been found by then."""
-    given = [entry for entry in view.entries if entry.kind == "label" and entry.source != "import"]
+    given = [one.label for one in view.entries if one.source != "import" and one.label in classes]
     if not given:
         return [(0, 0)]
-    found = np.cumsum([entry.label != majority for entry in given], dtype=np.int64)
+    found = np.cumsum([name != classes[-1] for name in given], dtype=np.int64)
     at = np.unique(np.linspace(0, len(given) - 1, _POINTS).astype(int))
     return [(0, 0), *((i + 1, int(found[i])) for i in at.tolist())]
 
