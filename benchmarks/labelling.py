@@ -32,7 +32,7 @@ KEYS = {"three": "1", "eight": "2", "other": "3"}
 
 
 def make_images(folder):
-    """Digits as files, the rare ones thinned; what each file is."""
+    """Write digits as files, few of the rare ones; returns the class of each file."""
     digits = load_digits()
     rng = np.random.default_rng(0)
     kept = [i for i, digit in enumerate(digits.target) if digit not in RARE]
@@ -50,14 +50,14 @@ def make_images(folder):
 
 
 def label_by_keys(page, truth, n_labels):
-    """Press the right key again and again; how many rare were found by then."""
+    """Press the right key again and again; returns how many rare examples were found by then."""
     caption, found = page.locator("#caption"), []
     for _ in range(n_labels):
         example = caption.inner_text()
         page.keyboard.press(KEYS[truth[example]])
         expect(caption).not_to_have_text(example, timeout=30_000)
         found.append(truth[example] != "other")
-        page.wait_for_timeout(60)  # nobody is faster
+        page.wait_for_timeout(60)  # no annotator is faster
     return np.cumsum(found)
 
 
@@ -80,7 +80,7 @@ def main():
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             page.goto(f"http://localhost:{port}")
             page.get_by_label("Name").fill("Ann")
-            page.get_by_role("button", name="Begin").click()
+            page.get_by_role("button", name="Start labelling").click()
             expect(page.locator("#caption")).not_to_be_empty()
             page.wait_for_timeout(500)
             page.screenshot(path=output / "begin.png")

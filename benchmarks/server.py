@@ -30,25 +30,25 @@ N_ANNOTATORS, N_LABELS, THINK = 50, 10_000, 0.5
 
 
 def open_events(port, cookie):
-    """The stream of events that a page has open, as a socket."""
-    line = socket.create_connection(("127.0.0.1", port))
+    """Open the stream of events as a page does; returns the socket."""
+    connection = socket.create_connection(("127.0.0.1", port))
     request = f"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n\r\n"
-    line.sendall(request.encode())
-    return line
+    connection.sendall(request.encode())
+    return connection
 
 
-def watch_events(lines, people):
-    """Read all streams until enough labels are given: events in each, and how many in training."""
+def watch_events(connections, people):
+    """Read all streams until enough labels are given; returns the events, and those in training."""
     reading = selectors.DefaultSelector()
     seen = Counter()
-    for line in lines:
-        reading.register(line, selectors.EVENT_READ)
+    for connection in connections:
+        reading.register(connection, selectors.EVENT_READ)
     while sum(len(person.acknowledged) for person in people) < N_LABELS:
         for ready, _ in reading.select(timeout=1):
             text = ready.fileobj.recv(1 << 20)
-            if ready.fileobj is lines[0]:
+            if ready.fileobj is connections[0]:
                 seen["events"] += text.count(b"data: ")
-                seen["training"] += text.count(b'"is_running": true')
+                seen["training"] += text.count(b'"is_running":true')
     return seen["events"], seen["training"]
 
 
@@ -64,15 +64,15 @@ def many_annotators(folder):
         person.start()
     while any(person.cookie is None for person in people):
         time.sleep(0.1)
-    lines = [open_events(port, person.cookie) for person in people]
-    n_events, n_training = watch_events(lines, people)
+    connections = [open_events(port, person.cookie) for person in people]
+    n_events, n_training = watch_events(connections, people)
     for person in people:
         person.is_over = True
     for person in people:
         person.join()
     elapsed = time.perf_counter() - begin
-    for line in lines:
-        line.close()
+    for connection in connections:
+        connection.close()
     server.send_signal(signal.SIGINT)
     server.wait()
     rows = log_of(project.folder)

@@ -1,6 +1,6 @@
-"""A small client of the labelling server: ids in, ids out.
+"""A small client of the labelling server. Examples are named by their ids.
 
-It needs nothing but Python's own library, and can be copied into other tools.
+It needs only the standard library, so you can copy it into other tools.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Client:
     Parameters
     ----------
     address
-        Where the server is, as it printed it.
+        The address that the server printed.
     name
         The annotator's name.
     token
-        As the server printed it, if it did.
+        The token that the server printed, if it did.
     timeout
-        How many seconds to wait for an answer.
+        How many seconds to wait for a reply.
 
     Examples
     --------
-    Label what a function of yours knows::
+    Label with a function of your own::
 
         client = Client("http://localhost:8000", "robot")
         example = client.next()
@@ -47,30 +47,30 @@ class Client:
         self._call("POST", "/api/sign-in", {"name": name, "token": token})
 
     def next(self) -> dict[str, Any] | None:
-        """The example to look at: its id, and its text, image or vector; None: none is left."""
+        """Your question: its id, and its text, image or vector. None if nothing is left."""
         return self._example(self._call("POST", "/api/next"))
 
     def label(self, id: str, label: str) -> dict[str, Any] | None:
-        """Give an example its class; the next one to look at."""
+        """Label an example; returns the next question."""
         return self._example(self._call("POST", "/api/label", {"labels": {id: label}}))
 
     def label_many(self, labels: Mapping[str, str]) -> None:
-        """Give examples that you found their classes, at most 500 at once."""
+        """Label examples that you found yourself, at most 500 at once."""
         self._call("POST", "/api/label", {"labels": dict(labels), "source": "found"})
 
     def skip(self, id: str, *, cannot_tell: bool = False) -> dict[str, Any] | None:
-        """Pass over an example until the next training, or for good; the next one."""
+        """Skip an example until the next training, or for good; returns the next question."""
         return self._example(
             self._call("POST", "/api/skip", {"id": id, "cannot_tell": cannot_tell})
         )
 
     def undo(self) -> str | None:
-        """Take back what you said last; the id, or None if there was nothing."""
+        """Undo your last answer; returns its id, or None if there was nothing to undo."""
         undone: str | None = self._call("POST", "/api/undo")["undone"]
         return undone
 
     def here(self) -> None:
-        """Say that you are still there: what is yours stays so for another two minutes."""
+        """Keep what is yours for another two minutes."""
         self._call("POST", "/api/here")
 
     def leave(self) -> None:
@@ -78,11 +78,11 @@ class Client:
         self._call("POST", "/api/leave")
 
     def train(self) -> None:
-        """Train now, in the background."""
+        """Start a training in the background."""
         self._call("POST", "/api/train")
 
     def status(self) -> dict[str, Any]:
-        """How far the project is."""
+        """The progress of the project."""
         found: dict[str, Any] = self._call("GET", "/api/status")
         return found
 
@@ -113,7 +113,7 @@ class Client:
         except HTTPError as error:
             raise GalaxyError(_reason(error)) from error
         except (HTTPException, OSError) as error:
-            reason = getattr(error, "reason", error) or "the line was cut"
+            reason = getattr(error, "reason", error) or "the connection was lost"
             raise GalaxyError(f"Cannot reach {self._address}: {reason}.") from error
 
 

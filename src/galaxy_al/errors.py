@@ -5,6 +5,7 @@
     Exception
     └── GalaxyError             anything that galaxy-al reports; shown as one line
         ├── InvalidArgument     an argument is wrong: what it is, what it got, what is allowed
+        │   └── NotFound        no example or class has this name
         ├── PoolExhausted       nothing is left to ask
         ├── UnreadableImage     a file cannot be opened as an image
         └── Taken               another annotator has the example, or has answered it
@@ -24,6 +25,10 @@ def one_line(error: BaseException) -> str:
 
 class InvalidArgument(GalaxyError, ValueError):  # noqa: N818 - reads as what happened
     """An argument is wrong. The message says what it is, what it got and what is allowed."""
+
+
+class NotFound(InvalidArgument):
+    """No example or class has this name."""
 
 
 class PoolExhausted(GalaxyError):  # noqa: N818 - reads as what happened

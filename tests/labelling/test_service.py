@@ -1,14 +1,14 @@
 """The service: several annotators, leases, undo, training beside them, and starting again."""
 
 import threading
+from dataclasses import FrozenInstanceError, replace
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import PoolExhausted
-from galaxy_al.errors import Taken
+from galaxy_al.errors import InvalidArgument, NotFound, Taken
 from galaxy_al.labelling.service import Service
 from support.projects import small_project
 
@@ -27,15 +27,21 @@ class Clock:
         return self.now
 
 
-def code(service, name):
-    return service.project.classes.index(name)
-
-
 def answer(service, truth, annotator):
     """Get an example and label it rightly."""
-    index = service.next(annotator)
-    service.label(annotator, [(index, code(service, truth[service.project.pool.ids[index]]))])
-    return index
+    id = service.next(annotator).id
+    service.label(annotator, {id: truth[id]})
+    return id
+
+
+def ask_ahead(service, annotator):
+    """The question of an annotator, and what was announced to follow each answer."""
+    question = service.next(annotator, ahead=True)
+    return question.id, question.ahead
+
+
+def holder(service, id):
+    return service._questions.holder(service.project.index_of[id])
 
 
 def begun(project, n_labels=15):
@@ -49,36 +55,36 @@ def begun(project, n_labels=15):
 
 def slow_training(service, monkeypatch):
     """Trainings end only when what this gives is set."""
-    go, prepare = threading.Event(), service.learner.prepare_round
+    go, prepare = threading.Event(), service._learner.prepare_round
 
     def slow(*args, **kwargs):
         ready = prepare(*args, **kwargs)
         go.wait()
         return ready
 
-    monkeypatch.setattr(service.learner, "prepare_round", slow)
+    monkeypatch.setattr(service._learner, "prepare_round", slow)
     return go
 
 
 def test_an_example_stays_ones_own_until_it_is_answered(project):
     service = Service(project[0])
-    first = service.next("ann")
-    assert service.next("ann") == first
-    assert service.next("bob") != first
-    service.label("ann", [(first, 0)])
-    assert service.next("ann") not in (first, service.next("bob"))
+    first = service.next("ann").id
+    assert service.next("ann").id == first
+    assert service.next("bob").id != first
+    service.label("ann", {first: "scratch"})
+    assert service.next("ann").id not in (first, service.next("bob").id)
     service.close()
 
 
 def test_training_starts_by_itself_and_the_strategy_takes_over(project):
     service = Service(project[0])
-    assert service.learner.is_exploring
+    assert service.view().is_exploring
     while service.round < 3:
         answer(service, project[1], "ann")
         service.wait()
-    assert not service.learner.is_exploring
-    assert [record.number for record in service.rounds] == [1, 2, 3]
-    assert service.rounds[-1].n_labels >= 20
+    assert not service.view().is_exploring
+    assert [record.number for record in service.view().rounds] == [1, 2, 3]
+    assert service.view().rounds[-1].n_labels >= 20
     service.close()
 
 
@@ -88,30 +94,31 @@ def test_labels_given_while_training_runs_carry_over(project, monkeypatch):
     service.train()
     assert service.training.is_running
     given_meanwhile = [answer(service, project[1], "ann") for _ in range(5)]
-    skipped = service.next("ann")
-    service.skip("ann", skipped, for_good=True)
+    skipped = service.next("ann").id
+    service.skip("ann", skipped, cannot_tell=True)
     withdrawn = service.undo("bob")
-    held = service.next("bob")
+    held = service.next("bob").id
     go.set()
     service.wait()
     assert withdrawn is None
-    assert set(given_meanwhile) <= service.learner.state.labels.keys()
-    assert skipped in service.learner.state.skipped
-    assert held in service.learner.state.pending
-    assert service.next("bob") == held
+    assert set(given_meanwhile) <= service.view().labels.keys()
+    assert skipped in service.view().skipped
+    assert held in service.view().pending
+    assert service.next("bob").id == held
     service.close()
 
 
-def test_a_training_that_fails_is_told_and_labelling_goes_on(project, monkeypatch):
+def test_a_training_that_fails_is_reported_and_labelling_continues(project, monkeypatch, caplog):
     service = Service(project[0])
 
     def broken(*args, **kwargs):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(service.learner, "prepare_round", broken)
+    monkeypatch.setattr(service._learner, "prepare_round", broken)
     service.train()
     service.wait()
     assert service.training.problem == "no room"
+    assert "MemoryError: no room" in caplog.text  # with its traceback
     answer(service, project[1], "ann")
     service.close()
 
@@ -119,24 +126,24 @@ def test_a_training_that_fails_is_told_and_labelling_goes_on(project, monkeypatc
 def test_a_lease_that_runs_out_frees_the_example(project):
     clock = Clock()
     service = Service(project[0], lease_seconds=60, clock=clock)
-    index = service.next("ann")
+    index = service.next("ann").id
     clock.now = 59
     service.heartbeat("ann")
     clock.now = 100
     service.heartbeat("bob")
-    assert service.leases.holder(index) == "ann"
+    assert holder(service, index) == "ann"
     clock.now = 120
-    assert service.next("bob") == index
-    with pytest.raises(Taken, match="Somebody else is looking at"):
-        service.label("ann", [(index, 0)])
+    assert service.next("bob").id == index
+    with pytest.raises(Taken, match="Another annotator is looking at"):
+        service.label("ann", {index: "scratch"})
     service.close()
 
 
 def test_who_closes_the_page_gives_back_what_they_had(project):
     service = Service(project[0])
-    index = service.next("ann")
+    index = service.next("ann").id
     service.leave("ann")
-    assert service.next("bob") == index
+    assert service.next("bob").id == index
     service.close()
 
 
@@ -146,21 +153,21 @@ def test_undo_goes_back_any_number_of_steps(project):
     service.wait()
     for index in reversed(asked):
         assert service.undo("ann") == index
-        assert service.next("ann") == index
-        assert index not in service.learner.state.labels
+        assert service.next("ann").id == index
+        assert index not in service.view().labels
     assert service.undo("ann") is None
-    assert service.learner.state.labels == {}
+    assert service.view().labels == {}
     service.close()
 
 
 def test_an_undo_brings_back_what_stood_before(project):
     service = Service(project[0])
-    index = service.next("ann")
-    service.label("ann", [(index, 0)])
-    service.label("bob", [(index, 1)], source="found")
-    assert service.learner.state.labels == {index: 1}
+    index = service.next("ann").id
+    service.label("ann", {index: "scratch"})
+    service.label("bob", {index: "dent"}, source="found")
+    assert service.view().labels == {index: "dent"}
     service.undo("bob")
-    assert service.learner.state.labels == {index: 0}
+    assert service.view().labels == {index: "scratch"}
     service.close()
 
 
@@ -169,16 +176,16 @@ def test_a_skip_is_until_the_next_training_and_cannot_tell_is_for_good(project):
     for _ in range(10):
         answer(service, project[1], "ann")
     service.wait()
-    first, second = service.next("ann"), service.next("bob")
+    first, second = service.next("ann").id, service.next("bob").id
     service.skip("ann", first)
-    service.skip("bob", second, for_good=True)
-    assert service.learner.state.skipped == {first, second}
+    service.skip("bob", second, cannot_tell=True)
+    assert service.view().skipped == {first, second}
     service.train()
     service.wait()
-    assert service.learner.state.skipped == {second}
+    assert service.view().skipped == {second}
     service.close()
     again = Service(project[0])
-    assert again.learner.state.skipped == {second}
+    assert again.view().skipped == {second}
     again.close()
 
 
@@ -188,30 +195,29 @@ def test_looking_ahead_says_what_comes(project):
         answer(service, project[1], "ann")
         service.wait()
     for _ in range(5):
-        index = service.next("ann")
-        ahead = service.look_ahead("ann")
-        truth = code(service, project[1][service.project.pool.ids[index]])
-        service.label("ann", [(index, truth)])
+        index, ahead = ask_ahead(service, "ann")
+        truth = project[1][index]
+        service.label("ann", {index: truth})
         if not service.training.is_running:
-            assert service.next("ann") == ahead[truth]
+            assert service.next("ann").id == ahead[truth]
         service.wait()
-    assert service.look_ahead("nobody") == {}
+    assert service.next("ann").ahead == {}
     service.close()
 
 
 def test_with_others_at_work_an_example_is_set_aside(project):
     service = Service(project[0])
-    first, other = service.next("ann"), service.next("bob")
-    ahead = service.look_ahead("ann")
-    aside = ahead[0]
+    first, other = service.next("ann").id, service.next("bob").id
+    ahead = service.next("ann", ahead=True).ahead
+    aside = ahead["scratch"]
     assert set(ahead.values()) == {aside}
-    assert ahead.keys() == {0, 1, 2, None}
-    assert service.look_ahead("bob")[0] not in (first, other, aside)
-    assert service.look_ahead("ann") == ahead
-    service.label("ann", [(first, 0)])
-    assert service.next("ann") == aside
+    assert ahead.keys() == {"scratch", "dent", "fine", None}
+    assert service.next("bob", ahead=True).ahead["scratch"] not in (first, other, aside)
+    assert service.next("ann", ahead=True).ahead == ahead
+    service.label("ann", {first: "scratch"})
+    assert service.next("ann").id == aside
     service.leave("ann")
-    assert service.leases.holder(aside) is None
+    assert holder(service, aside) is None
     service.close()
 
 
@@ -222,9 +228,7 @@ def test_everything_can_be_labelled_and_then_nothing_is_left(tmp_path):
         answer(service, truth, "ann")
     with pytest.raises(PoolExhausted):
         service.next("ann")
-    assert {
-        project.pool.ids[i]: project.classes[y] for i, y in service.learner.state.labels.items()
-    } == truth
+    assert service.view().labels == truth
     service.wait()
     service.close()
 
@@ -232,54 +236,54 @@ def test_everything_can_be_labelled_and_then_nothing_is_left(tmp_path):
 def test_an_answer_that_comes_too_late_replaces_nothing(project):
     clock = Clock()
     service = Service(project[0], lease_seconds=60, clock=clock)
-    index = service.next("ann")
+    index = service.next("ann").id
     clock.now = 61
-    assert service.next("bob") == index
-    service.label("bob", [(index, 1)])
-    with pytest.raises(Taken, match="Somebody else has answered"):
-        service.skip("ann", index, for_good=True)
-    with pytest.raises(Taken, match="Somebody else has answered"):
-        service.label("ann", [(index, 0)])
-    assert service.learner.state.labels == {index: 1}
-    service.label("ann", [(index, 0)], source="found")  # on purpose
-    assert service.learner.state.labels == {index: 0}
+    assert service.next("bob").id == index
+    service.label("bob", {index: "dent"})
+    with pytest.raises(Taken, match="Another annotator has already answered"):
+        service.skip("ann", index, cannot_tell=True)
+    with pytest.raises(Taken, match="Another annotator has already answered"):
+        service.label("ann", {index: "scratch"})
+    assert service.view().labels == {index: "dent"}
+    service.label("ann", {index: "scratch"}, source="found")  # on purpose
+    assert service.view().labels == {index: "scratch"}
     service.close()
 
 
 def test_an_answer_that_comes_twice_is_one(project):
     service = Service(project[0])
-    index = service.next("ann")
-    service.label("ann", [(index, 0)])
-    service.label("ann", [(index, 0)])
-    assert service.log.count_of("ann") == 1
+    index = service.next("ann").id
+    service.label("ann", {index: "scratch"})
+    service.label("ann", {index: "scratch"})
+    assert service._log.count_of("ann") == 1
     assert service.undo("ann") == index
-    assert service.learner.state.labels == {}
+    assert service.view().labels == {}
     service.close()
 
 
 def test_what_is_said_of_a_skipped_example_while_training_runs_stands(project, monkeypatch):
     service = begun(project)
-    index = service.next("ann")
+    index = service.next("ann").id
     service.skip("ann", index)
     go = slow_training(service, monkeypatch)
     service.train()
     assert service.undo("ann") == index
-    service.skip("ann", index, for_good=True)
+    service.skip("ann", index, cannot_tell=True)
     go.set()
     service.wait()
-    assert index in service.learner.state.skipped
+    assert index in service.view().skipped
     service.close()
 
 
 def test_an_undo_does_not_bring_back_the_skip_of_an_earlier_round(project):
     service = begun(project)
-    index = service.next("ann")
+    index = service.next("ann").id
     service.skip("ann", index)
     service.train()
     service.wait()
-    service.label("ann", [(index, 0)], source="found")
+    service.label("ann", {index: "scratch"}, source="found")
     assert service.undo("ann") == index
-    assert service.next("ann") == index
+    assert service.next("ann").id == index
     service.close()
 
 
@@ -302,41 +306,40 @@ def test_a_round_that_cannot_be_written_is_told_and_training_goes_on(project, mo
     service.close()
 
 
-def test_what_was_foretold_is_given_though_a_training_ended_meanwhile(project):
+def test_what_was_announced_is_given_though_a_training_ended_meanwhile(project):
     service = begun(project, n_labels=30)
     for _ in range(10):
-        index = service.next("ann")
-        ahead = service.look_ahead("ann")
+        index, ahead = ask_ahead(service, "ann")
         service.train()
         service.wait()
-        service.label("ann", [(index, 0)])
+        service.label("ann", {index: "scratch"})
         service.wait()
-        assert service.next("ann") == ahead[0]
-        assert list(service.learner.state.pending) == [ahead[0]]
+        assert service.next("ann").id == ahead["scratch"]
+        assert list(service.view().pending) == [ahead["scratch"]]
     service.close()
 
 
-def test_what_was_foretold_is_given_though_somebody_came_meanwhile(project):
+def test_what_was_announced_is_given_though_somebody_came_meanwhile(project):
     service = begun(project, n_labels=30)
-    index = service.next("ann")
-    ahead = service.look_ahead("ann")
-    bob = {service.next("bob"), service.look_ahead("bob")[0]}
+    index, ahead = ask_ahead(service, "ann")
+    bob_has, bob_next = ask_ahead(service, "bob")
+    bob = {bob_has, bob_next["scratch"]}
     assert bob.isdisjoint(ahead.values())
-    service.label("ann", [(index, 1)])
-    assert service.next("ann") == ahead[1]
-    assert service.look_ahead("ann")[0] not in {*bob, ahead[1]}
+    service.label("ann", {index: "dent"})
+    assert service.next("ann").id == ahead["dent"]
+    assert service.next("ann", ahead=True).ahead["scratch"] not in {*bob, ahead["dent"]}
     service.close()
 
 
-def test_what_was_foretold_last_counts(project):
+def test_what_was_announced_last_counts(project):
     for seed in range(6):
         service = begun(project, n_labels=20 + seed)
-        index = service.next("ann")
-        service.look_ahead("ann")
+        index = service.next("ann").id
+        service.next("ann", ahead=True)
         service.next("bob")
-        ahead = service.look_ahead("ann")  # as when the page is loaded again
-        service.label("ann", [(index, 2)])
-        assert service.next("ann") == ahead[2]
+        ahead = service.next("ann", ahead=True).ahead  # as when the page is loaded again
+        service.label("ann", {index: "fine"})
+        assert service.next("ann").id == ahead["fine"]
         for who in ("ann", "bob"):
             service.leave(who)
         service.close()
@@ -344,15 +347,15 @@ def test_what_was_foretold_last_counts(project):
 
 def test_after_a_restart_everybody_has_again_what_they_look_at(project):
     service = begun(project, n_labels=30)
-    before = {who: service.next(who) for who in ANNOTATORS}
+    before = {who: service.next(who).id for who in ANNOTATORS}
     service.close()
     again = Service(project[0])
-    other = again.next("somebody new")
+    other = again.next("new").id
     for who, index in before.items():
         if index != other:
             again.heartbeat(who, index)
-            assert again.next(who) == index
-    with pytest.raises(Taken, match="no longer to be answered"):
+            assert again.next(who).id == index
+    with pytest.raises(Taken, match="can no longer be answered"):
         again.heartbeat("ann", other)
     again.close()
 
@@ -361,51 +364,140 @@ def test_skips_count_towards_the_next_training(project):
     service = begun(project, n_labels=30)
     rounds = service.round
     for _ in range(40):
-        service.skip("ann", service.next("ann"), for_good=True)
+        service.skip("ann", service.next("ann").id, cannot_tell=True)
         service.wait()
     assert service.round >= rounds + 2
     service.close()
 
 
-def test_what_somebody_else_has_labelled_is_not_given_though_foretold(project):
+def test_what_somebody_else_has_labelled_is_not_given_though_announced(project):
     service = begun(project, n_labels=30)
-    index = service.next("ann")
-    ahead = service.look_ahead("ann")
-    service.label("bob", [(ahead[1], 1)], source="found")
-    service.label("ann", [(index, 1)])
-    assert service.next("ann") != ahead[1]
+    index, ahead = ask_ahead(service, "ann")
+    service.label("bob", {ahead["dent"]: "dent"}, source="found")
+    service.label("ann", {index: "dent"})
+    assert service.next("ann").id != ahead["dent"]
     service.close()
 
 
-def test_training_does_not_change_what_was_foretold(project, monkeypatch):
+def test_training_does_not_change_what_was_announced(project, monkeypatch):
     service = Service(project[0])
-    while service.learner.is_exploring:
+    while service.view().is_exploring:
         answer(service, project[1], "ann")
         service.wait()
-    monkeypatch.setattr(service.learner, "start_round", lambda ready: None)
+    monkeypatch.setattr(service._learner, "start_round", lambda ready: None)
     for _ in range(20):
-        index = service.next("ann")
-        ahead = service.look_ahead("ann")
+        index, ahead = ask_ahead(service, "ann")
         service.train()
         service.wait()
-        truth = code(service, project[1][service.project.pool.ids[index]])
-        service.label("ann", [(index, truth)])
+        truth = project[1][index]
+        service.label("ann", {index: truth})
         service.wait()
-        assert service.next("ann") == ahead[truth]
+        assert service.next("ann").id == ahead[truth]
     service.close()
 
 
-def test_only_what_was_asked_by_chance_counts_as_drawn(project):
+def test_only_what_was_asked_at_random_counts_as_random(project):
     service = Service(project[0])
-    index = service.learner.ask()
-    service.learner.state.mark_random(index)
-    service.learner._drawn_before.add(index)
-    service.learner.state.release(index)
-    assert index not in service.learner.state.random
-    service.learner._drawn_before.add(index)
-    service.label("ann", [(index, 0)], source="found")
-    assert not service.log.current(service.project.pool.ids[index]).is_random
+    state = service._learner.state
+    asked, found = service.next("ann").id, service.next("bob").id
+    for id in (asked, found):
+        state.mark_random(project[0].index_of[id])
+    assert service.view().random >= {asked, found}
+    service.label("ann", {asked: "fine"})
+    service.label("bob", {found: "fine"}, source="found")
+    entries = {entry.example: entry.is_random for entry in service.view().entries}
+    assert entries == {asked: True, found: False}
+    third = service.next("ann").id
+    state.mark_random(project[0].index_of[third])
+    service.leave("ann")
+    assert third not in service.view().random
     service.close()
+
+
+def test_a_correction_counts_as_a_new_answer(project):
+    service = begun(project, n_labels=30)
+    id = answer(service, project[1], "ann")
+    service.wait()
+    before = service.n_new
+    wrong = "dent" if project[1][id] != "dent" else "scratch"
+    service.label("ann", {id: wrong})
+    assert service.n_new == before + 1
+    service.label("ann", {id: wrong})  # the same request again
+    assert service.n_new == before + 1
+    service.close()
+
+
+def test_an_undo_and_a_new_answer_count(project):
+    service = begun(project, n_labels=30)
+    id = answer(service, project[1], "ann")
+    service.wait()
+    before = service.n_new
+    service.undo("ann")
+    assert service.n_new == before + 1
+    service.label("ann", {id: project[1][id]})
+    assert service.n_new == before + 2
+    skipped = service.next("ann").id
+    service.skip("ann", skipped)
+    service.undo("ann")
+    assert service.n_new == before + 4
+    service.close()
+
+
+def test_corrections_alone_start_a_training(project):
+    service = begun(project, n_labels=30)
+    service.train()
+    service.wait()
+    rounds, ids = service.round, list(service.view().labels)[:20]
+    for id in ids:
+        service.wait()
+        assert service.round == rounds
+        service.label("ann", {id: "dent" if project[1][id] == "fine" else "fine"}, source="found")
+    service.wait()
+    assert service.round == rounds + 1
+    service.close()
+
+
+def test_skips_that_end_with_a_training_are_not_new_answers(project):
+    service = begun(project, n_labels=30)
+    for _ in range(3):
+        service.skip("ann", service.next("ann").id)
+    service.train()
+    service.wait()
+    assert (service.view().skipped, service.n_new) == (frozenset(), 0)
+    service.close()
+
+
+def test_an_unknown_name_is_refused_and_nothing_is_written(project):
+    service = Service(project[0])
+    with pytest.raises(InvalidArgument, match=r"Unknown class 'odd'\. Choose from: scratch, "):
+        service.label("ann", {"1": "dent", "2": "odd"})
+    with pytest.raises(NotFound, match="The pool has no example 'nothing'"):
+        service.label("ann", {"1": "dent", "nothing": "dent"})
+    assert service.view().labels == {}
+    assert service.view().entries == ()
+    service.close()
+
+
+def test_a_view_does_not_change_when_the_project_does(project):
+    service = begun(project)
+    view = service.view()
+    n_labels, n_entries = len(view.labels), len(view.entries)
+    answer(service, project[1], "ann")
+    assert (len(view.labels), len(view.entries)) == (n_labels, n_entries)
+    with pytest.raises(FrozenInstanceError):
+        view.labels = {}
+    service.close()
+
+
+def test_the_label_of_a_class_that_was_removed_locks_nobody_out(project):
+    service = begun(project, n_labels=1)
+    (id,) = service.view().labels
+    service.close()
+    renamed = replace(project[0].settings, classes=("ding", "dong", "bell"))
+    again = Service(replace(project[0], settings=renamed))
+    again.label("bob", {id: "ding"})
+    assert again.view().labels == {id: "ding"}
+    again.close()
 
 
 actions = st.lists(
@@ -423,29 +515,28 @@ actions = st.lists(
 @given(script=actions)
 def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, script):
     project, _ = small_project(tmp_path_factory.mktemp("p"), size=60, batch_size=7)
+    names = project.classes
     service, acknowledged, has, ahead, promised = Service(project), [], {}, {}, {}
     for action, who, number in script:
         if action == "next":
             is_told = promised.get(who) is not None
-            is_free = promised.get(who) not in {
-                *service.learner.state.labels,
-                *service.learner.state.skipped,
-            }
+            view = service.view()
+            is_free = promised.get(who) not in {*view.labels, *view.skipped}
             try:
-                has[who] = service.next(who)
+                question = service.next(who, ahead=bool(number % 2))
             except PoolExhausted:
                 continue
+            has[who], ahead[who] = question.id, question.ahead
             assert [*has.values()].count(has[who]) == 1
             assert has[who] == promised.pop(who, None) or not (is_told and is_free)
-            ahead[who] = service.look_ahead(who) if number % 2 else {}
         elif action == "label" and who in has:
             index = has.pop(who)
-            service.label(who, [(index, number % 3)])
-            promised[who] = ahead.pop(who, {}).get(number % 3)
-            acknowledged.append((who, "label", index, number % 3))
+            service.label(who, {index: names[number % 3]})
+            promised[who] = ahead.pop(who, {}).get(names[number % 3])
+            acknowledged.append((who, "label", index, names[number % 3]))
         elif action in ("skip", "cannot tell") and who in has:
             index = has.pop(who)
-            service.skip(who, index, for_good=action != "skip")
+            service.skip(who, index, cannot_tell=action != "skip")
             promised[who] = ahead.pop(who, {}).get(None)
             acknowledged.append((who, action, index, None))
         elif action == "undo":
@@ -459,16 +550,17 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
                 has.pop(who, None)
                 ahead.pop(who, None)
                 promised.pop(who, None)
-                if service.leases.held_by(who):
-                    has[who] = service.leases.held_by(who)[0]
+                if holder(service, index) == who:
+                    has[who] = index
         elif action == "leave":
             service.leave(who)
             has.pop(who, None)
             promised.pop(who, None)
-        elif action == "found" and number not in has.values():
-            service.label(who, [(number, number % 3)], source="found")
-            said = (who, "label", number, number % 3)
-            if said != next((one for one in reversed(acknowledged) if one[2] == number), None):
+        elif action == "found" and project.pool.ids[number] not in has.values():
+            id = project.pool.ids[number]
+            service.label(who, {id: names[number % 3]}, source="found")
+            said = (who, "label", id, names[number % 3])
+            if said != next((one for one in reversed(acknowledged) if one[2] == id), None):
                 acknowledged.append(said)
         elif action == "wait":
             service.wait()
@@ -482,7 +574,7 @@ def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, s
     last = {index: (kind, label) for _, kind, index, label in acknowledged}
     labels = {index: label for index, (kind, label) in last.items() if kind == "label"}
     never = {index for index, (kind, _) in last.items() if kind == "cannot tell"}
-    assert service.learner.state.labels == labels
-    assert never <= service.learner.state.skipped
-    assert not np.isin(list(has.values()), list(labels)).any()
+    assert service.view().labels == labels
+    assert never <= service.view().skipped
+    assert labels.keys().isdisjoint(has.values())
     service.close()

@@ -1,14 +1,11 @@
 """The labelling page in a real browser."""
 
-import os
-import shutil
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Error, expect, sync_playwright
+from playwright.sync_api import expect
 
 from galaxy_al.labelling.project import create_project
 from support.projects import small_project
@@ -19,24 +16,8 @@ CANNOT_TELL = "Can\N{RIGHT SINGLE QUOTATION MARK}t tell"
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
+pytestmark = pytest.mark.browser
 expect.set_options(timeout=20_000)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        try:
-            started = playwright.chromium.launch(
-                executable_path=shutil.which("chromium") or shutil.which("chromium-browser"),
-                args=flags,
-            )
-        except Error as error:
-            message = f"NO BROWSER: the labelling page is not tested. {error}"
-            warnings.warn(message, stacklevel=1)
-            pytest.skip(message)
-        yield started
-        started.close()
 
 
 @pytest.fixture
@@ -56,7 +37,7 @@ def open_page(browser):
         page.goto(server.address)
         if name is not None:
             page.get_by_label("Name").fill(name)
-            page.get_by_role("button", name="Begin").click()
+            page.get_by_role("button", name="Start labelling").click()
             expect(page.locator("#caption")).not_to_be_empty()
         return page
 
@@ -103,11 +84,7 @@ def picture(page, name):
 
 
 def labels(server):
-    return {
-        entry.example: entry.label
-        for entry in server.service.log.all_current()
-        if entry.kind == "label"
-    }
+    return dict(server.service.view().labels)
 
 
 def test_labelling_by_keys_with_training_in_between(server, open_page):
@@ -143,7 +120,7 @@ def test_undo_skip_and_cannot_tell(server, open_page):
     page.get_by_role("button", name=CANNOT_TELL).click()
     expect(page.locator("#caption")).not_to_have_text(never)
     expect(page.locator("#counts")).to_contain_text(f"1 {CANNOT_TELL.lower()}")
-    kinds = {entry.example: entry.kind for entry in server.service.log.all_current()}
+    kinds = {entry.example: entry.kind for entry in server.service.view().entries}
     assert kinds == {skipped: "skip", never: "cannot tell"}
 
 
@@ -155,7 +132,7 @@ def test_on_a_slow_line_the_next_example_is_there_at_once(server, open_page):
     assert first not in labels(server)  # the server has not even heard of it
     page.keyboard.press("2")  # an answer to what is shown already is kept
     page.keyboard.press("u")  # and can be taken back
-    expect(page.locator("#note")).to_have_text(f"{second}: taken back.")
+    expect(page.locator("#note")).to_have_text(f"{second}: undone.")
     page.keyboard.press("3")
     page.wait_for_timeout(100)
     assert len(waiting) == 1
@@ -178,7 +155,7 @@ def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, o
     )
     page.keyboard.press("3")  # to what Bob has labelled meanwhile, as nobody here knows yet
     waiting[0].continue_()
-    expect(page.locator("#note")).to_contain_text("went to somebody else")
+    expect(page.locator("#note")).to_contain_text("went to another annotator")
     expect(page.locator("#caption")).not_to_have_text(announced)
     third = shown(page)
     page.keyboard.press("1")  # too soon to be an answer to this one
@@ -208,6 +185,24 @@ def test_after_a_failure_no_answer_goes_to_what_comes_back(server, open_page):
     assert labels(server)[first] == "fine"
 
 
+def test_a_bug_of_the_server_is_shown_with_its_id(server, open_page, monkeypatch, caplog):
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("a bug")
+
+    page = open_page(server, "Ann", may_complain=True)
+    first = shown(page)
+    with monkeypatch.context() as patched:
+        patched.setattr(server.service, "label", broken)
+        page.keyboard.press("3")
+        expect(page.locator("#note")).to_contain_text("Internal error")
+    (record,) = [one for one in caplog.records if one.exc_info]
+    assert record.args[0] in page.locator("#note").inner_text()
+    expect(page.locator("#caption")).to_have_text(first)  # it was not labelled
+    page.wait_for_timeout(600)
+    page.keyboard.press("3")
+    expect(page.locator("#counts")).to_contain_text("1 of 200")
+
+
 def test_undos_on_a_slow_line_are_counted(server, open_page):
     page = open_page(server, "Ann")
     asked = [press_truth(page, server) for _ in range(3)]
@@ -218,10 +213,10 @@ def test_undos_on_a_slow_line_are_counted(server, open_page):
     fourth = shown(page)
     page.keyboard.press("3")
     page.keyboard.press("u")
-    expect(page.locator("#note")).to_have_text("Taken back as soon as the line is free.")
+    expect(page.locator("#note")).to_have_text("Undo: waiting for the server.")
     page.keyboard.press("u")
     page.keyboard.press("1")
-    expect(page.locator("#note")).to_have_text("The undo comes first.")
+    expect(page.locator("#note")).to_have_text("Wait until the undo is done.")
     waiting[0].continue_()
     expect(page.locator("#caption")).to_have_text(asked[-1])
     assert labels(server).keys() == set(asked[:-1])
@@ -277,7 +272,7 @@ def test_the_grid_labels_many_at_once(server, open_page):
     page.keyboard.press("2")
     expect(tiles).to_have_count(21)
     expect(page.locator("#counts")).to_contain_text("28 of 200")
-    last = max(server.service.log.all_current(), key=lambda entry: entry.number).example
+    last = max(server.service.view().entries, key=lambda entry: entry.number).example
     page.keyboard.press("u")
     expect(page.locator("#caption")).to_have_text(last)
     expect(page.locator("#counts")).to_contain_text("27 of 200")
@@ -299,12 +294,12 @@ def test_two_browsers_are_two_annotators(server, open_page):
     for page in (ann, bob):
         expect(page.locator("#people")).to_contain_text("Ann15")
         expect(page.locator("#people")).to_contain_text("Bob15")
-    who = {entry.annotator for entry in server.service.log.all_current()}
+    who = {entry.annotator for entry in server.service.view().entries}
     assert who == {"Ann", "Bob"}
     held = shown(ann)
     ann.close()
     expect(bob.locator("#people")).to_contain_text("Ann (away)")
-    assert server.service.leases.holder(server.project.index_of[held]) is None
+    assert held not in server.service.view().pending
 
 
 def test_a_token_is_asked_for_at_once(tmp_path, open_page):
@@ -313,10 +308,10 @@ def test_a_token_is_asked_for_at_once(tmp_path, open_page):
         page = open_page(running, may_complain=True)
         page.get_by_label("Name").fill("Ann")
         page.get_by_label("Token").fill("open")
-        page.get_by_role("button", name="Begin").click()
+        page.get_by_role("button", name="Start labelling").click()
         expect(page.locator("#sign-in-problem")).to_contain_text("That is not the token")
         page.get_by_label("Token").fill("open sesame")
-        page.get_by_role("button", name="Begin").click()
+        page.get_by_role("button", name="Start labelling").click()
         expect(page.locator("#caption")).not_to_be_empty()
         page.keyboard.press("?")
         page.get_by_role("button", name="Sign out").click()
@@ -384,6 +379,7 @@ def violations(page):
     return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
 
 
+@pytest.mark.torch
 def test_names_and_texts_are_only_text(tmp_path, open_page):
     texts = [f"{HOSTILE} mail {i} " + ("win a prize " * 9 if i % 8 == 0 else "") for i in range(40)]
     rows = ["id,text", *(f'"{HOSTILE}{i}","{text}"' for i, text in enumerate(texts))]
@@ -415,6 +411,7 @@ def test_names_and_texts_are_only_text(tmp_path, open_page):
         page.close()
 
 
+@pytest.mark.torch
 def test_an_image_is_large_and_can_be_zoomed(tmp_path, open_page):
     from PIL import Image
 

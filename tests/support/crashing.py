@@ -23,7 +23,7 @@ def free_port():
 
 
 def start(folder, port):
-    """The server as a process of its own; it listens when this returns."""
+    """Start the server as its own process; it listens when this returns."""
     command = [sys.executable, "-m", "galaxy_al", "label", str(folder), "--no-open"]
     process = subprocess.Popen(
         [*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -36,7 +36,7 @@ def start(folder, port):
 
 @dataclass
 class Annotator(threading.Thread):
-    """Somebody who labels until told to stop, and does not mind that the server goes away."""
+    """Labels until `is_over`, and carries on after the server was away."""
 
     port: int
     name_of_person: str
@@ -51,7 +51,7 @@ class Annotator(threading.Thread):
         super().__init__(daemon=True)
         self._random = random.Random(self.name_of_person)
         self.cookie = None
-        self._line = None
+        self._connection = None
 
     __hash__ = threading.Thread.__hash__
 
@@ -62,9 +62,9 @@ class Annotator(threading.Thread):
             self._hang_up()
 
     def _hang_up(self):
-        if self._line is not None:
-            self._line.close()
-        self._line = None
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
     def _work(self):
         example = None
@@ -91,11 +91,11 @@ class Annotator(threading.Thread):
                 example = None
 
     def _call(self, path, body=None):
-        if self._line is None:
-            self._line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"Content-Type": "application/json", "Cookie": self.cookie or ""}
-        self._line.request("POST", path, json.dumps(body or {}), headers)
-        response = self._line.getresponse()
+        self._connection.request("POST", path, json.dumps(body or {}), headers)
+        response = self._connection.getresponse()
         content = json.loads(response.read())
         if response.getheader("set-cookie"):
             self.cookie = response.getheader("set-cookie").split(";")[0]
@@ -107,7 +107,7 @@ class Annotator(threading.Thread):
 
 
 def log_of(folder):
-    """What is in the log: (annotator, example, label) in order."""
+    """The entries of the log, in order: (annotator, example, label)."""
     db = sqlite3.connect(f"file:{folder / 'labels.sqlite'}?mode=ro", uri=True)
     rows = db.execute("select annotator, example, label from entries order by number").fetchall()
     db.close()
@@ -115,15 +115,15 @@ def log_of(folder):
 
 
 def run_and_kill(folder, n_kills, n_annotators, n_classes, alive=1.0, think=0.02):
-    """Kill the server while people label; the acknowledged labels that the log does not have."""
+    """Kill the server while people label; returns the acknowledged labels, and those lost."""
     port = free_port()
     server = start(folder, port)
     people = [Annotator(port, f"person {i}", n_classes, think) for i in range(n_annotators)]
     for person in people:
         person.start()
-    chance = random.Random(0)
+    pauses = random.Random(0)
     for _ in range(n_kills):
-        time.sleep(chance.uniform(0.1, alive))
+        time.sleep(pauses.uniform(0.1, alive))
         os.kill(server.pid, signal.SIGKILL)
         server.wait()
         server.stdout.close()

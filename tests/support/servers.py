@@ -7,7 +7,8 @@ import requests
 
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.app import make_app
-from galaxy_al.server.auth import LOCAL, Access
+from galaxy_al.server.auth import Access
+from galaxy_al.server.guard import LOCAL
 from galaxy_al.server.run import listen, make_server
 
 
@@ -20,7 +21,7 @@ class Served:
         self.project = service.project
 
     def browser(self, name=None, token=""):
-        """Somebody with cookies of their own, signed in if there is a name."""
+        """A browser with its own cookies, signed in if there is a name."""
         session = requests.Session()
         if name is not None:
             answer = session.post(

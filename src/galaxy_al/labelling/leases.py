@@ -1,30 +1,23 @@
-"""Who is looking at which example, and until when."""
+"""Which annotator is looking at which example, and until when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from galaxy_al.errors import InvalidArgument
 
 
 @dataclass
 class Lease:
-    """An example that is one annotator's until a time.
-
-    Parameters
-    ----------
-    announced
-        What the annotator was told to get next, by the answer; None is a skip.
-    """
+    """An example that belongs to one annotator until a time."""
 
     annotator: str
     until: float
-    announced: Mapping[int | None, int | None] = field(default_factory=dict)
 
 
 class Leases:
-    """At most one annotator has an example; an annotator may have several.
+    """An example has at most one holder. An annotator may hold several examples.
 
     Examples
     --------
@@ -34,8 +27,8 @@ class Leases:
     >>> leases.holder(7), leases.held_by("ann"), leases.holder(8)
     ('ann', [7], None)
     >>> now = 61.0
-    >>> leases.run_out()
-    [7]
+    >>> leases.end_expired()
+    {7: 'ann'}
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
@@ -43,7 +36,7 @@ class Leases:
         self._leases: dict[int, Lease] = {}
 
     def give(self, index: int, annotator: str) -> None:
-        """Lease an example that nobody has."""
+        """Lease an example that has no holder."""
         if index in self._leases:
             raise InvalidArgument(
                 f"Example {index} is leased to {self._leases[index].annotator!r}."
@@ -51,42 +44,32 @@ class Leases:
         self._leases[index] = Lease(annotator, self._clock() + self._seconds)
 
     def renew(self, annotator: str) -> None:
-        """Let an annotator's leases begin anew."""
+        """Restart the time of all leases of an annotator."""
         for index in self.held_by(annotator):
             self._leases[index].until = self._clock() + self._seconds
 
-    def end(self, index: int) -> Lease | None:
-        """Take an example back, if anybody has it."""
-        return self._leases.pop(index, None)
+    def end(self, index: int) -> str | None:
+        """End the lease of an example; returns who held it."""
+        lease = self._leases.pop(index, None)
+        return lease.annotator if lease else None
 
-    def announce(self, index: int, after: Mapping[int | None, int | None]) -> None:
-        """Remember what was told to come after each answer to an example that is leased."""
-        self._leases[index].announced = after
-
-    def announced_to(self, index: int) -> str | None:
-        """Who may be looking at an example already, since it was told to come next."""
-        for lease in self._leases.values():
-            if index in lease.announced.values():
-                return lease.annotator
-        return None
-
-    def run_out(self) -> list[int]:
-        """End the leases whose time is over; these are the examples."""
+    def end_expired(self) -> dict[int, str]:
+        """End the leases whose time is over; returns who held which example."""
         now = self._clock()
-        over = [index for index, lease in self._leases.items() if lease.until <= now]
+        over = {i: lease.annotator for i, lease in self._leases.items() if lease.until <= now}
         for index in over:
             self.end(index)
         return over
 
     def holder(self, index: int) -> str | None:
-        """Who has an example."""
+        """Who holds an example."""
         lease = self._leases.get(index)
         return lease.annotator if lease else None
 
     def held_by(self, annotator: str) -> list[int]:
-        """Which examples an annotator has, the first one first."""
+        """The examples that an annotator holds, the oldest lease first."""
         return [index for index, lease in self._leases.items() if lease.annotator == annotator]
 
-    def is_alone(self, annotator: str) -> bool:
-        """Whether nobody else has any."""
-        return all(lease.annotator == annotator for lease in self._leases.values())
+    def holders(self) -> set[str]:
+        """All annotators who hold an example."""
+        return {lease.annotator for lease in self._leases.values()}

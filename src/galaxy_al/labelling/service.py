@@ -1,59 +1,56 @@
-"""Where annotators get examples and hand in labels, while the model is trained beside them."""
+"""The one place that changes a project: questions out, answers in, training beside them."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from galaxy_al.errors import GalaxyError, PoolExhausted, Taken, one_line
+from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound, PoolExhausted, Taken
+from galaxy_al.labelling.background import Background, Training
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.exploring import RememberedTypiClust
-from galaxy_al.labelling.leases import Leases
 from galaxy_al.labelling.log import Entry, Kind, Log, Source
-from galaxy_al.labelling.model import class_indices, evaluate_round, labels_of
+from galaxy_al.labelling.model import (
+    LabeledExamples,
+    class_indices,
+    evaluate_round,
+    label_warnings,
+    labels_of,
+    usable_labels,
+)
 from galaxy_al.labelling.project import IMPORTER, Project, open_log
+from galaxy_al.labelling.questions import Questions
+from galaxy_al.labelling.views import Person, Question, Scores, View
 from galaxy_al.learner import Learner, NextRound
+from galaxy_al.models.kernel import KernelModel
 from galaxy_al.strategies import Session
 from galaxy_al.strategies.label_state import LabelState
-from galaxy_al.system.threads import n_threads
 
 LEASE_SECONDS = 120.0
 EXPLORER_FILE = "first-questions.json"
-
-
-@dataclass(frozen=True)
-class Training:
-    """What the model is doing.
-
-    Parameters
-    ----------
-    problem
-        Why the last training failed; empty if it did not.
-    """
-
-    is_running: bool = False
-    seconds: float = 0.0
-    problem: str = ""
+_AWAY_AFTER = 45.0  # seconds without a request
 
 
 class Service:
-    """The one place that changes a project; any number of threads may come to it.
+    """Gives annotators questions and takes their answers; any number of threads may call it.
 
-    Every label is on disk before it counts. Training runs in a thread of its own, after every
-    ``batch_size`` labels and as soon as a second class is known.
+    Examples are named by their ids and classes by their names. Every answer is on disk before it
+    counts. The model is trained in the background after every ``batch_size`` answers, and as soon
+    as two classes are known.
 
     Parameters
     ----------
     lease_seconds
-        How long an example is somebody's who is not heard of.
+        How long an example is reserved for an annotator who sends nothing.
     on_change
-        Is called, from any thread, whenever something has changed.
+        Called, from any thread, after every change.
     """
 
     def __init__(
@@ -65,341 +62,355 @@ class Service:
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.project = project
-        self.lock = threading.RLock()
         self.on_change = on_change
+        self._lock = threading.RLock()
         self._database = open_log(project.folder)
         entries = list(self._database.entries())
-        self.log = Log(entries)
-        self.rounds = self._database.rounds()
-        self.training = Training(seconds=self.rounds[-1].seconds if self.rounds else 0.0)
-        self.leases = Leases(lease_seconds, clock)
-        self.seen: dict[str, float] = {}
-        self.now = clock
-        self._skipped_this_round: set[int] = set()  # skipped until the next round
-        self._promised: dict[str, int | None] = {}
-        self._code = {name: code for code, name in enumerate(project.classes)}
-        self.learner = self._resumed(entries)
-        _warm_up(self.learner)
-        self._n_trained = self._n_answered
-        self._thread: threading.Thread | None = None
+        self._log = Log(entries)
+        self._rounds = self._database.rounds()
+        seconds = self._rounds[-1].seconds if self._rounds else 0.0
+        self._background = Background(seconds, lambda: self.on_change())
+        self._now = clock
+        self._last_seen: dict[str, float] = {}
+        self._skipped_this_round: set[int] = set()
+        self._class_index = {name: index for index, name in enumerate(project.classes)}
+        self._learner = _resume(project, self._log.all_current(), entries)
+        _warm_up(self._learner)
+        self._questions = Questions(self._learner, lease_seconds, clock)
+        self._n_at_training = self._learner.state.n_answers
 
     def close(self) -> None:
-        """Wait for a training that runs, and let go of the project."""
+        """Wait until no training is running, then close the project."""
         self.wait()
         self._database.close()
+
+    def wait(self) -> None:
+        """Wait until no training is running."""
+        self._background.wait()
 
     @property
     def round(self) -> int:
         """How many trainings there were."""
-        return self.rounds[-1].number if self.rounds else 0
+        return self._rounds[-1].number if self._rounds else 0
+
+    @property
+    def training(self) -> Training:
+        """What the background is doing."""
+        return self._background.training
 
     @property
     def n_new(self) -> int:
-        """How many answers there were since the last training."""
-        return self._n_answered - self._n_trained
+        """How many answers came since the last training began; a correction or an undo counts."""
+        return self._learner.state.n_answers - self._n_at_training
 
     @property
-    def _n_answered(self) -> int:
-        return self.learner.state.n_answers
+    def _state(self) -> LabelState:
+        return self._learner.state  # of this round: every round has its own
 
-    def next(self, annotator: str) -> int:
-        """An example for an annotator: the one that is theirs already, or another."""
-        with self.lock:
-            self._heartbeat(annotator)
-            held = self.leases.held_by(annotator) or [self._lease_next(annotator)]
-            promised = self._promised.pop(annotator, None)
-            if promised in (None, held[0]) or not self._is_free_for(promised, annotator):
-                return held[0]
-            return self._reassign(held, promised, annotator)
+    def next(self, annotator: str, *, ahead: bool = False) -> Question:
+        """The question of an annotator: the one they have, or a new one.
 
-    def look_ahead(self, annotator: str) -> dict[int | None, int | None]:
-        """What the annotator gets next, by the answer to what they have; None is a skip.
-
-        While nobody else is looking at anything it is what the strategy would ask. Otherwise that
-        cannot be known, and an example is set aside for the annotator. Since a page shows it
-        before we hear of the answer, it stands even if the strategy then knows better.
+        Parameters
+        ----------
+        ahead
+            Whether to announce what follows each answer.
         """
-        with self.lock:
-            held = self.leases.held_by(annotator)
-            if not held:
-                return {}
-            if len(held) == 1 and self.leases.is_alone(annotator):
-                after = self.learner.look_ahead(held[0])
-                self.leases.announce(held[0], after)
-                return after
-            try:
-                then = held[1] if len(held) > 1 else self._lease_next(annotator)
-            except PoolExhausted:
-                return {}
-            answers = [*range(len(self.project.classes)), None]
-            same: dict[int | None, int | None] = dict.fromkeys(answers, then)
-            self.leases.announce(held[0], same)
-            return same
+        with self._lock:
+            self._see(annotator)
+            index = self._questions.next(annotator)
+            after = self._questions.announce(annotator) if ahead else {}
+        ids, names = self.project.pool.ids, self.project.classes
+        follows = {
+            None if answer is None else names[answer]: None if then is None else ids[then]
+            for answer, then in after.items()
+        }
+        return Question(ids[index], MappingProxyType(follows))
 
-    def label(
-        self, annotator: str, labels: Iterable[tuple[int, int]], source: Source = "asked"
-    ) -> None:
-        """Give examples their classes, all at once; they are on disk when this returns."""
-        names, ids = self.project.classes, self.project.pool.ids
-        with self.lock:
-            self._record(
-                annotator,
-                [
-                    Entry(annotator, "label", ids[index], names[code], source=source)
-                    for index, code in labels
-                ],
-            )
+    def label(self, annotator: str, labels: Mapping[str, str], source: Source = "asked") -> None:
+        """Label examples, all or none. The labels are on disk when this returns."""
+        for name in labels.values():
+            if name not in self._class_index:
+                known = ", ".join(self.project.classes)
+                raise InvalidArgument(f"Unknown class {name!r}. Choose from: {known}.")
+        self._record(
+            annotator,
+            [Entry(annotator, "label", id, name, source=source) for id, name in labels.items()],
+        )
 
-    def skip(self, annotator: str, index: int, *, for_good: bool = False) -> None:
-        """Pass over an example: until the next training, or for good since nobody can tell."""
-        kind: Kind = "cannot tell" if for_good else "skip"
-        with self.lock:
-            self._record(annotator, [Entry(annotator, kind, self.project.pool.ids[index])])
+    def skip(self, annotator: str, id: str, *, cannot_tell: bool = False) -> None:
+        """Skip an example until the next training, or for good if the annotator cannot tell."""
+        kind: Kind = "cannot tell" if cannot_tell else "skip"
+        self._record(annotator, [Entry(annotator, kind, id)])
 
-    def undo(self, annotator: str, expected: int | None = None) -> int | None:
-        """Take back what the annotator said last, and give them that example again.
+    def undo(self, annotator: str, expected: str | None = None) -> str | None:
+        """Undo the last answer of an annotator and ask them that example again.
 
         Parameters
         ----------
         expected
-            It must be about this example; it is not, if the same undo was heard before.
+            The example that the annotator wants to undo. A request that is sent twice must not
+            undo two answers.
         """
-        with self.lock:
-            self._heartbeat(annotator)
-            last = self.log.last_of(annotator)
-            while last is not None and last.example not in self.project.usable:
-                self._take_back(last)  # the example is gone, what was said before is not
-                last = self.log.last_of(annotator)
+        if expected is not None:
+            index_of(self.project, expected)
+        with self._lock:
+            self._see(annotator)
+            last = self._last_usable(annotator)
             if last is None:
                 return None
-            index = self.project.index_of[last.example]
-            if expected not in (None, index):
-                name = self.project.pool.ids[expected]
-                raise Taken(f"You said nothing about {name!r} last: it may be taken back already.")
+            if expected not in (None, last.example):
+                raise Taken(f"{expected!r} was not your last answer; it may already be undone.")
+            index = index_of(self.project, last.example)
             self._check_not_taken(index, annotator)
-            self._take_back(last)
+            self._write_undo(last)
             self._apply(index)
-            self._give_all_back(annotator)
-            if index not in self.learner.state.labels and index not in self.learner.state.skipped:
-                self.learner.state.hold(index)
-                self.leases.give(index, annotator)
+            self._questions.give_all_back(annotator)
+            if self._state.is_free(index):
+                self._questions.lease_only(index, annotator)
         self.on_change()
-        return index
-
-    def _take_back(self, entry: Entry) -> None:
-        self._write(
-            [replace(entry, kind="undo", label=None, undoes=entry.number, created_at="", number=0)]
-        )
+        return last.example
 
     def leave(self, annotator: str) -> None:
-        """The annotator has closed the page: what they had goes back."""
-        with self.lock:
-            self.seen.pop(annotator, None)
-            self._give_all_back(annotator)
+        """The annotator has closed the page: others may get what they held."""
+        with self._lock:
+            self._last_seen.pop(annotator, None)
+            self._questions.give_all_back(annotator)
         self.on_change()
 
-    def heartbeat(self, annotator: str, index: int | None = None) -> None:
-        """The annotator is still there: their lease begins anew.
+    def heartbeat(self, annotator: str, id: str | None = None) -> None:
+        """The annotator is still there: restart the time of their leases.
 
         Parameters
         ----------
-        index
-            What they look at, which is theirs if nobody has it: after a restart nothing is known.
+        id
+            The example that their page shows. They get it if it is free: after a restart the
+            service does not know who had what.
         """
-        with self.lock:
-            is_new = annotator not in self.seen
-            self._heartbeat(annotator)
-            if index is not None and self.leases.holder(index) != annotator:
-                if not self._is_free_for(index, annotator):
-                    name = self.project.pool.ids[index]
-                    raise Taken(f"{name!r} is no longer to be answered.")
-                self._reassign(self.leases.held_by(annotator), index, annotator)
+        index = None if id is None else index_of(self.project, id)
+        with self._lock:
+            is_new = annotator not in self._last_seen
+            self._see(annotator)
+            if index is not None and self._questions.holder(index) != annotator:
+                if not self._questions.is_free_for(index, annotator):
+                    raise Taken(f"{id!r} can no longer be answered.")
+                self._questions.give_all_back(annotator)
+                self._questions.lease_only(index, annotator)
         if is_new:
             self.on_change()
 
     def train(self) -> None:
-        """Train now, in the background; nothing happens if it is being done."""
-        with self.lock:
+        """Start a training in the background, unless one is running."""
+        with self._lock:
             if self.training.is_running:
                 return
-            self.training = replace(self.training, is_running=True)
-            state = self.learner.state.copy()
-            again = frozenset(self._skipped_this_round)
+            state, again = self._state.copy(), frozenset(self._skipped_this_round)
+            self._n_at_training = state.n_answers
             seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
             rng = np.random.default_rng(seed)
-            self._thread = threading.Thread(
-                target=self._train, args=(state, again, rng), daemon=True
-            )
-            self._thread.start()
+            self._background.start(partial(self._train, state, again, rng))
         self.on_change()
 
-    def wait(self) -> None:
-        """Until no training runs."""
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join()
+    def scores(self) -> Scores:
+        """What a search needs to know about the pool."""
+        with self._lock:
+            state, learner = self._state, self._learner
+            busy = frozenset({*state.labels, *state.skipped, *state.pending})
+            return Scores(learner.proba, not learner.is_exploring, busy)
 
-    def _resumed(self, entries: list[Entry]) -> Learner:
-        """The learner with all that stands in the log."""
-        settings = self.project.settings
-        learner = Learner(
-            self.project.vectors,
-            len(self.project.classes),
-            strategy=settings.strategy,
-            head=settings.head,
-            batch_size=settings.batch_size,
-            seed=settings.seed,
-            explore=RememberedTypiClust(self.project.folder / EXPLORER_FILE),
+    def labeled(self) -> LabeledExamples:
+        """The current labels, for an export."""
+        with self._lock:
+            current = self._log.all_current()
+            proba = None if self._learner.is_exploring else self._learner.proba
+        entries = usable_labels(self.project, current)
+        rows = [self.project.index_of[entry.example] for entry in entries]
+        warnings = label_warnings(self.project, current)
+        scores = None if proba is None else proba[rows]
+        return LabeledExamples(self.project, entries, scores, warnings)
+
+    def view(self) -> View:
+        """The project at this moment."""
+        with self._lock:  # as briefly as possible: annotators wait
+            learner = self._learner
+            session, model = learner.session_copy(), learner.model
+            asking = learner.explore if learner.is_exploring else learner.strategy
+            make = partial(
+                View,
+                entries=tuple(self._log.all_current()),
+                round=self.round,
+                rounds=tuple(self._rounds),
+                n_new=self.n_new,
+                training=self.training,
+                strategy=asking.name,
+                is_exploring=learner.is_exploring,
+                people=tuple(self._people()),
+            )
+        state, ids, names = session.state, self.project.pool.ids, self.project.classes
+        priors = model.class_priors if isinstance(model, KernelModel) else np.zeros(1)
+        labels = {ids[index]: names[label] for index, label in state.labels.items()}
+        return make(
+            labels=MappingProxyType(labels),
+            skipped=frozenset(ids[index] for index in state.skipped),
+            pending=frozenset(ids[index] for index in state.pending),
+            random=frozenset(ids[index] for index in state.random),
+            class_priors=tuple(priors.tolist()) if priors.any() else None,
+            lines=tuple(session.lines()),
         )
-        current, index_of = self.log.all_current(), self.project.index_of
-        labels = class_indices(self.project, labels_of(self.project, current))
-        never = {index_of.get(said.example, -1) for said in current if said.kind == "cannot tell"}
-        skipped = (never - {-1}) | self.project.bad.keys()
-        drawn = {index_of.get(entry.example, -1) for entry in entries if entry.is_random}
-        state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
-        learner.resume(labels, dict(state), skipped, drawn - {-1})
-        return learner
 
-    def _lease_next(self, annotator: str) -> int:
-        """What is asked next; what somebody else was told to get is set aside for them."""
-        while True:
-            index = self.learner.ask()
-            taker = self.leases.announced_to(index) or annotator
-            self.leases.give(index, taker)
-            if taker == annotator:
-                return index
+    def _people(self) -> Iterable[Person]:
+        now = self._now()
+        for name in sorted({*self._last_seen, *self._log.annotators()} - {IMPORTER}):
+            is_here = now - self._last_seen.get(name, -np.inf) < _AWAY_AFTER
+            yield Person(name, self._log.count_of(name), is_here)
 
-    def _reassign(self, held: list[int], promised: int, annotator: str) -> int:
-        """Give an annotator what they look at already, instead of the rest."""
-        for index in held:
-            if index != promised:
-                self._give_back(index)
-        if promised not in held:
-            self.learner.state.hold(promised)
-            self.leases.give(promised, annotator)
-        return promised
-
-    def _is_free_for(self, index: int, annotator: str) -> bool:
-        is_done = index in self.learner.state.labels or index in self.learner.state.skipped
-        return not is_done and self.leases.holder(index) in (None, annotator)
-
-    def _heartbeat(self, annotator: str) -> None:
-        self.seen[annotator] = self.now()
-        self.leases.renew(annotator)
-        for index in self.leases.run_out():
-            self.learner.state.release(index)
-
-    def _give_all_back(self, annotator: str) -> None:
-        self._promised.pop(annotator, None)
-        for index in self.leases.held_by(annotator):
-            self._give_back(index)
-
-    def _give_back(self, index: int) -> None:
-        self.leases.end(index)
-        if index in self.learner.state.pending:
-            self.learner.state.release(index)
-
-    def _check_not_taken(self, index: int, annotator: str) -> None:
-        if self.leases.holder(index) not in (None, annotator):
-            raise Taken(f"Somebody else is looking at {self.project.pool.ids[index]!r}.")
-
-    def _check(self, entry: Entry, index: int) -> None:
-        """Refuse to say something about an example that cannot be used, or is somebody else's."""
-        if index in self.project.bad:
-            raise GalaxyError(self.project.bad[index])
-        self._check_not_taken(index, entry.annotator)
-        current = self.log.current(entry.example)
-        if entry.source != "asked" or current is None or current.kind == "skip":
-            return
-        if current.kind == "label" and current.label not in self._code:
-            return  # its class is not in the settings any more: it is asked again
-        if current.annotator not in (entry.annotator, IMPORTER):
-            raise Taken(f"Somebody else has answered {entry.example!r} meanwhile.")
+    def _see(self, annotator: str) -> None:
+        self._last_seen[annotator] = self._now()
+        self._questions.renew(annotator)
 
     def _record(self, annotator: str, entries: list[Entry]) -> None:
-        """Write down what was said about some examples, and act on it."""
-        indices = [self.project.index_of[entry.example] for entry in entries]
-        self._heartbeat(annotator)
-        for entry, index in zip(entries, indices):
-            self._check(entry, index)
-        drawn = self.learner.state.random
-        self._write(
-            [
+        """Write answers to the log and act on them."""
+        indices = [index_of(self.project, entry.example) for entry in entries]
+        with self._lock:
+            self._see(annotator)
+            for entry, index in zip(entries, indices):
+                self._check(entry, index)
+            self._write(
                 replace(
-                    entry, round=self.round, is_random=entry.source == "asked" and index in drawn
+                    entry,
+                    round=self.round,
+                    is_random=entry.source == "asked" and index in self._state.random,
                 )
                 for entry, index in zip(entries, indices)
-                if not self.log.repeats(entry, self.round)
-            ]
-        )
-        for entry, index in zip(entries, indices):
-            lease = self.leases.end(index)
-            self._apply(index)
-            if lease is not None and lease.announced:
-                answer = None if entry.label is None else self._code[entry.label]
-                self._promised[annotator] = lease.announced.get(answer)
-        if self._wants_training():
+                if not self._log.repeats(entry, self.round)
+            )
+            for entry, index in zip(entries, indices):
+                answer = None if entry.label is None else self._class_index[entry.label]
+                self._questions.answer(annotator, index, answer)
+                self._apply(index)
+            wants_training = self._wants_training()
+        if wants_training:
             self.train()
         else:
             self.on_change()
 
-    def _write(self, entries: list[Entry]) -> None:
-        for entry in self._database.add(entries):
-            self.log.add(entry)
+    def _check(self, entry: Entry, index: int) -> None:
+        """Refuse an answer to an example that cannot be used or belongs to another annotator."""
+        if index in self.project.bad:
+            raise GalaxyError(self.project.bad[index])
+        self._check_not_taken(index, entry.annotator)
+        if entry.source == "asked" and self._is_answered_by_another(entry):
+            raise Taken(f"Another annotator has already answered {entry.example!r}.")
+
+    def _check_not_taken(self, index: int, annotator: str) -> None:
+        if self._questions.holder(index) not in (None, annotator):
+            raise Taken(f"Another annotator is looking at {self.project.pool.ids[index]!r}.")
+
+    def _is_answered_by_another(self, entry: Entry) -> bool:
+        current = self._log.current(entry.example)
+        if current is None or current.kind == "skip":
+            return False
+        if current.kind == "label" and current.label not in self._class_index:
+            return False  # its class was removed from the project
+        return current.annotator not in (entry.annotator, IMPORTER)
+
+    def _last_usable(self, annotator: str) -> Entry | None:
+        """The last answer of an annotator; those about examples that are gone are undone."""
+        last = self._log.last_of(annotator)
+        while last is not None and last.example not in self.project.usable:
+            self._write_undo(last)
+            last = self._log.last_of(annotator)
+        return last
+
+    def _write_undo(self, entry: Entry) -> None:
+        undo = replace(entry, kind="undo", label=None, undoes=entry.number, created_at="", number=0)
+        self._write([undo])
+
+    def _write(self, entries: Iterable[Entry]) -> None:
+        for entry in self._database.add(list(entries)):
+            self._log.add(entry)
 
     def _apply(self, index: int) -> None:
-        """Let the learner know what stands about an example."""
-        current = self.log.current_in_round(self.project.pool.ids[index], self.round)
-        self._skipped_this_round.discard(index)
-        if current is not None and current.label in self._code:
-            self.learner.tell(index, self._code[current.label])
-        elif current is not None and current.kind != "label":
-            self.learner.state.skip(index)
-            if current.kind == "skip":
-                self._skipped_this_round.add(index)
-        elif index in self.learner.state.labels:
-            self.learner.state.withdraw(index)
-        elif index in self.learner.state.skipped:
-            self.learner.state.restore(index)
+        """Let the label state agree with the log about an example."""
+        current = self._log.current_in_round(self.project.pool.ids[index], self.round)
+        kind = None if current is None else current.kind
+        label = None if current is None else self._class_index.get(current.label or "")
+        state = self._state
+        if label is not None:
+            if state.labels.get(index) != label:
+                self._learner.tell(index, label)
+        elif kind in ("skip", "cannot tell"):
+            if index not in state.skipped:
+                state.skip(index)
+        elif index in state.labels:
+            state.withdraw(index)
+        elif index in state.skipped:
+            state.restore(index)
+        if kind == "skip":
+            self._skipped_this_round.add(index)
+        else:
+            self._skipped_this_round.discard(index)
 
     def _wants_training(self) -> bool:
         if self.training.is_running:
             return False
-        has_two = len(set(self.learner.state.labels.values())) > 1
-        can_stop_exploring = self.learner.is_exploring and has_two
+        has_two_classes = len(set(self._state.labels.values())) > 1
+        can_stop_exploring = self._learner.is_exploring and has_two_classes
         return can_stop_exploring or self.n_new >= self.project.settings.batch_size
 
-    def _train(
-        self,
-        state: LabelState,
-        again: frozenset[int],
-        rng: np.random.Generator,
-    ) -> None:
-        begin, problem = time.perf_counter(), ""
-        try:
-            with threadpool_limits(max(n_threads() - 1, 1)):  # one core is for the annotators
-                ready = self.learner.prepare_round(state, again, rng)
-                if ready.strategy is self.learner.explore:
-                    _warm_up(ready.session)
-                record = evaluate_round(self.project, ready, ready.state.random)
-            seconds = time.perf_counter() - begin
-            self._start_round(ready, replace(record, number=self.round + 1, seconds=seconds), again)
-        except Exception as error:  # a round that fails must not end the labelling
-            problem = one_line(error)
-        with self.lock:
-            self._n_trained = state.n_answers
-            self.training = Training(seconds=time.perf_counter() - begin, problem=problem)
-        self.on_change()
+    def _train(self, state: LabelState, again: frozenset[int], rng: np.random.Generator) -> None:
+        """Prepare the next round from a copy of the state, then start it."""
+        begin = time.perf_counter()
+        ready = self._learner.prepare_round(state, again, rng)
+        if ready.strategy is self._learner.explore:
+            _warm_up(ready.session)
+        record = evaluate_round(self.project, ready, state.random)
+        seconds = time.perf_counter() - begin
+        with self._lock:
+            numbered = replace(record, number=self.round + 1, seconds=seconds)
+            self._start_round(ready, numbered, again)
 
     def _start_round(self, ready: NextRound, record: RoundRecord, again: frozenset[int]) -> None:
-        with self.lock:
-            self._database.add_round(record)
-            self.rounds.append(record)
-            self.learner.start_round(ready)
-            for index in again:  # what was said of them since the training began
-                self._apply(index)
+        self._database.add_round(record)
+        self._rounds.append(record)
+        self._learner.start_round(ready)
+        n_answers = self._state.n_answers
+        for index in again:  # these skips are over, unless an answer came since
+            self._apply(index)
+        self._n_at_training += self._state.n_answers - n_answers  # that was not an answer
+
+
+def index_of(project: Project, id: str) -> int:
+    """The place of an example in the pool."""
+    index = project.index_of.get(id)
+    if index is None:
+        raise NotFound(f"The pool has no example {id!r}.")
+    return index
+
+
+def _resume(project: Project, current: Iterable[Entry], entries: Iterable[Entry]) -> Learner:
+    """A learner that knows everything that counts in the log."""
+    settings, index_of = project.settings, project.index_of
+    current, entries = list(current), list(entries)
+    learner = Learner(
+        project.vectors,
+        len(project.classes),
+        strategy=settings.strategy,
+        head=settings.head,
+        batch_size=settings.batch_size,
+        seed=settings.seed,
+        explore=RememberedTypiClust(project.folder / EXPLORER_FILE),
+    )
+    labels = class_indices(project, labels_of(project, current))
+    never = {entry.example for entry in current if entry.kind == "cannot tell"}
+    skipped = project.bad.keys() | {index_of[id] for id in never & index_of.keys()}
+    sampled = {entry.example for entry in entries if entry.is_random}
+    random = {index_of[id] for id in sampled & index_of.keys()}
+    state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
+    learner.resume(labels, dict(state), skipped, random)
+    return learner
 
 
 def _warm_up(asking: Learner | Session) -> None:
-    """Let the explorer find its first questions now, so that nobody waits for them."""
+    """Let the explorer find its first questions before an annotator waits for them."""
     with suppress(PoolExhausted):
         asking.state.release(asking.ask())

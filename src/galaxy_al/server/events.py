@@ -1,50 +1,49 @@
-"""Telling every open page what has changed, by server-sent events."""
+"""Sends the status to every open page after each change, as server-sent events."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Any
 
+_LOGGER = logging.getLogger(__name__)
 _LEAST_PAUSE = 0.4  # seconds between two messages
-_SHARE_OF_TIME = 0.05  # that may be spent on making them
+_SHARE_OF_TIME = 0.05  # spent on making them, at most
 _ALIVE_EVERY = 15.0
-_GRACE = 5.0
+_GRACE = 5.0  # seconds to come back
 _END = ""
 
 
 class Broadcast:
-    """Makes a message when something has changed, once for everybody.
+    """Makes one message after a change and sends it to all pages.
 
     Parameters
     ----------
     make
-        The message; it is called in a thread.
-    gone
-        Is called with the name of an annotator of whom no page has been open for a while.
+        Makes the message; called in a thread.
+    leave
+        Called with the name of an annotator who has had no page open for a while.
     """
 
-    def __init__(self, make: Callable[[], dict[str, Any]], gone: Callable[[str], None]) -> None:
-        self._make, self._gone = make, gone
+    def __init__(self, make: Callable[[], str], leave: Callable[[str], None]) -> None:
+        self._make, self._leave = make, leave
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
         self._subscribers: set[asyncio.Queue[str]] = set()
         self._pages: Counter[str] = Counter()
 
     def close(self) -> None:
-        """End all streams: the server goes down. From the loop's own thread."""
+        """End all streams before the server stops. Call it from the thread of the loop."""
         for queue in self._subscribers:
             queue.put_nowait(_END)
 
     def notify(self) -> None:
-        """Something has changed; from any thread."""
+        """Something has changed. Call it from any thread."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # the server is going down
+            with suppress(RuntimeError):  # the server is stopping
                 self._loop.call_soon_threadsafe(self._changed.set)
 
     async def run(self) -> None:
@@ -61,12 +60,12 @@ class Broadcast:
 
     async def _send(self) -> None:
         try:
-            text = json.dumps(await asyncio.to_thread(self._make))
-        except Exception:  # one message less, and the next may be well
-            logging.getLogger(__name__).exception("The status could not be made.")
+            text = await asyncio.to_thread(self._make)
+        except Exception:  # the next message may succeed
+            _LOGGER.exception("The status could not be made.")
             return
         for queue in self._subscribers:
-            while not queue.empty():  # whoever is slow gets the newest only
+            while not queue.empty():  # a slow page gets the newest message only
                 queue.get_nowait()
             queue.put_nowait(text)
 
@@ -76,7 +75,7 @@ class Broadcast:
         self._subscribers.add(queue)
         self._pages[annotator] += 1
         try:
-            yield f"data: {json.dumps(await asyncio.to_thread(self._make))}\n\n"
+            yield f"data: {await asyncio.to_thread(self._make)}\n\n"
             while True:
                 try:
                     text = await asyncio.wait_for(queue.get(), _ALIVE_EVERY)
@@ -88,9 +87,9 @@ class Broadcast:
         finally:
             self._subscribers.discard(queue)
             self._pages[annotator] -= 1
-            asyncio.get_running_loop().call_later(_GRACE, self._perhaps_gone, annotator)
+            asyncio.get_running_loop().call_later(_GRACE, self._leave_if_closed, annotator)
 
-    def _perhaps_gone(self, annotator: str) -> None:
-        """A page that was reloaded, or whose line was cut for a moment, is here again."""
+    def _leave_if_closed(self, annotator: str) -> None:
+        """A page that was reloaded or lost its connection for a moment is open again by now."""
         if self._pages[annotator] == 0:
-            self._gone(annotator)
+            self._leave(annotator)

@@ -1,22 +1,28 @@
-"""An example as the page gets it: a text, an image or numbers."""
+"""An example as the page gets it."""
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
+from galaxy_al.errors import NotFound
 from galaxy_al.labelling.project import Project
+from galaxy_al.labelling.service import index_of
+from galaxy_al.server.schemas import Example
 
 
-def example(project: Project, index: int) -> dict[str, Any]:
+def show(project: Project, index: int) -> Example:
     """What is shown of an example."""
-    pool, modality, name = project.pool, project.pool.modality, project.pool.ids[index]
+    pool, modality, id = project.pool, project.pool.modality, project.pool.ids[index]
     if modality.media is None:
-        return {"id": name, **modality.show(pool.items, index)}
+        return Example(id=id, **modality.show(pool.items, index))
     version = modality.media_version(pool.items, index)
-    return {"id": name, modality.media: f"/api/image?id={quote(name, safe='')}&v={version}"}
+    address = f"/api/image?id={quote(id, safe='')}&v={version}"
+    return Example.model_validate({"id": id, modality.media: address})
 
 
-def image(project: Project, index: int, side: int | None) -> tuple[bytes, str]:
-    """The bytes of the file that the page shows of an example, and their media type."""
-    return project.pool.modality.media_bytes(project.pool.items, index, side)
+def read_media(project: Project, id: str, side: int | None) -> tuple[bytes, str]:
+    """The file that the page shows of an example, and its media type."""
+    pool, index = project.pool, index_of(project, id)
+    if pool.modality.media is None:
+        raise NotFound(f"This pool holds {pool.kind}, which have no files to show.")
+    return pool.modality.media_bytes(pool.items, index, side)

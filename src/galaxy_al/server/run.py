@@ -15,14 +15,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
-from galaxy_al.labelling.model import label_warnings
 from galaxy_al.labelling.project import LOCK_FILE, open_project, read_settings
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.app import make_app
-from galaxy_al.server.auth import LOCAL, Access, new_token
+from galaxy_al.server.auth import Access, new_token
+from galaxy_al.server.guard import LOCAL
 from galaxy_al.system.files import locked
 
-_SWITCH_SECONDS = 0.0005  # a tenth of Python's own: a request must not wait for the training
+_SWITCH_SECONDS = 0.0005  # a tenth of Python's default: requests must not wait for the training
 
 
 def serve(
@@ -39,30 +39,30 @@ def serve(
     Parameters
     ----------
     host
-        Any other address than this machine's own needs a token, which is made and told once.
+        Any address but this machine's own needs a token, which is made and shown at the start.
     port
-        0 takes any that is free.
+        0 takes any free port.
     name
-        By which a proxy with TLS in front of it is called; it needs a token, too.
+        The host name of a proxy with TLS in front of the server; it also needs a token.
     tell
-        Gets the lines to show: the address, and the token if there is one.
+        Shows a line: the address, and the token if there is one.
     """
     name, is_local = _host_name(name), host in LOCAL
     token = None if is_local and not name else new_token()
-    with _alone(folder), closing(listen(host, port)) as listening:
-        tell(f"Opening {folder} ...")
+    with _locked(folder), closing(listen(host, port)) as listening:
+        tell(f"Opening {folder} …")
         project = open_project(folder)
         service = Service(project)
         port = listening.getsockname()[1]
         address = f"http://{_reachable(host)}:{port}"
-        shown = f"https://{name}, by way of {address}" if name else address
-        n_labels = len(service.learner.state.labels)
-        tell(f"{len(project.pool):,} {project.pool.kind}, {n_labels:,} labels")
-        for warning in label_warnings(project, service.log.all_current()):
+        shown = f"https://{name} (the proxy must forward to {address})" if name else address
+        labeled = service.labeled()
+        tell(f"{len(project.pool):,} {project.pool.kind}, {len(labeled.entries):,} labels")
+        for warning in labeled.warnings:
             tell(warning)
         if token:
             tell(f"Token: {token}")
-        tell(f"Label at {shown} (Ctrl+C ends)")
+        tell(f"Label at {shown} (stop with Ctrl+C)")
         if opens_page and not name:
             Timer(0.5, webbrowser.open, [address]).start()
         hosts = frozenset({*LOCAL, name} - {""}) if is_local else frozenset[str]()
@@ -72,21 +72,19 @@ def serve(
             with suppress(KeyboardInterrupt):
                 make_server(app).run(sockets=[listening])
             if service.training.is_running:
-                tell("Waiting for the training to end ...")
+                tell("Waiting for the training to finish …")
 
 
 def _host_name(name: str) -> str:
-    """The name of a machine as browsers send it; empty stays empty."""
+    """A host name as browsers send it; empty stays empty."""
     lower = name.strip().lower()
     if lower and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", lower):
-        raise InvalidArgument(
-            f"--name is a name like label.example.org, without more, got {name!r}."
-        )
+        raise InvalidArgument(f"--name must be a host name like label.example.org, got {name!r}.")
     return lower
 
 
 def _reachable(host: str) -> str:
-    """How to call an address in a browser."""
+    """The host name to open in a browser."""
     if host in LOCAL:
         return "localhost"
     if host in ("0.0.0.0", "::"):
@@ -95,7 +93,7 @@ def _reachable(host: str) -> str:
 
 
 def make_server(app: FastAPI) -> uvicorn.Server:
-    """What runs an app, and ends the open streams before it waits for the rest."""
+    """A server that ends the open streams before it waits for other requests."""
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -109,26 +107,26 @@ def make_server(app: FastAPI) -> uvicorn.Server:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """No other server has the project."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the project's lock: one server per project."""
     read_settings(folder)
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(folder / LOCK_FILE, wait=False))
         except GalaxyError as error:
-            raise GalaxyError(f"Another server is labelling {folder} already.") from error
+            raise GalaxyError(f"Another server is already running on {folder}.") from error
         yield
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address; a clear error if it is taken."""
+    """A socket at an address; a clear error if the address is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only of a socket that says TCP does asyncio send at once what is small; else after 40 ms.
+    # asyncio sends small messages at once only if the socket names TCP; otherwise after 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen()  # whoever comes before the server runs waits for it
+        listening.listen()  # early requests wait until the server runs
     except OSError as error:
         listening.close()
         raise GalaxyError(f"Cannot listen at {host}, port {port}: {error.strerror}.") from error

@@ -1,17 +1,22 @@
-"""What goes over the line: the shapes that the API's description shows."""
+"""The messages of the API: what its description shows."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from galaxy_al.labelling.background import Training
+from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.views import Person
+from galaxy_al.strategies.session import LineView
 
 Id = Annotated[str, Field(description="The id of an example.", min_length=1, max_length=10_000)]
 MOST_AT_ONCE = 500
 
 
 class Message(BaseModel):
-    """A message without parts that nobody knows."""
+    """A message; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -20,17 +25,20 @@ class Problem(Message):
     """What went wrong."""
 
     error: str
+    id: str | None = Field(
+        default=None, description="Of an internal error: look for it in the log."
+    )
 
 
 class SignIn(Message):
-    """Who somebody is."""
+    """Your name."""
 
-    name: str = Field(description="Any name; labels are kept under it.", max_length=1000)
-    token: str = Field("", description="As printed by the server, if it asks for one.")
+    name: str = Field(description="Any name. Your labels are stored under it.", max_length=1000)
+    token: str = Field(default="", description="The token that the server printed, if it did.")
 
 
 class SignedIn(Message):
-    """The name as it is kept, and a link that signs in on another device."""
+    """Your name as it is stored, and a link that signs you in on another device."""
 
     name: str | None
     link: str | None
@@ -38,64 +46,67 @@ class SignedIn(Message):
 
 
 class Labels(Message):
-    """Classes of examples by their ids."""
+    """The classes of examples, by id."""
 
     labels: dict[Id, str] = Field(min_length=1, max_length=MOST_AT_ONCE)
     source: Literal["asked", "found"] = Field(
-        "asked", description="Whether they were asked, or found by the annotator."
+        "asked", description="Whether you were asked, or found the examples yourself."
     )
 
 
 class Skip(Message):
-    """An example to pass over."""
+    """An example to skip."""
 
     id: Id
-    cannot_tell: bool = Field(False, description="For good: nobody could tell.")
+    cannot_tell: bool = Field(default=False, description="Whether it must never be asked again.")
 
 
 class LookingAt(Message):
-    """What somebody has before them."""
+    """The example that your page shows."""
 
-    id: Id | None = Field(None, description="It is yours again, if nobody else has it.")
+    id: Id | None = Field(default=None, description="It is yours if no other annotator has it.")
 
 
 class Undo(Message):
-    """What to take back."""
+    """What to undo."""
 
-    id: Id | None = Field(None, description="Only if it is this example, as when asking again.")
+    id: Id | None = Field(
+        default=None, description="Undo only if your last answer was to this example."
+    )
 
 
 class Example(Message):
-    """An example: one of text, image and vector."""
+    """An example: a text, an image or a vector."""
 
     id: str
     text: str | None = None
-    image: str | None = Field(None, description="Where the image is.")
-    vector: list[float] | None = Field(None, description="The first numbers of an embedding.")
-    width: int | None = Field(None, description="How many numbers the embedding has.")
+    image: str | None = Field(default=None, description="The address of the image.")
+    vector: list[float] | None = Field(
+        default=None, description="The first numbers of an embedding."
+    )
+    width: int | None = Field(default=None, description="How many numbers the embedding has.")
 
 
 class Next(Message):
-    """What to look at now, and what comes after each answer."""
+    """Your question, and what follows each answer."""
 
-    example: Example | None = Field(description="None: nothing is left to ask.")
+    example: Example | None = Field(description="Null if nothing is left to ask.")
     ahead: dict[str, Example | None] = Field(
-        description="By the class given now; the empty name is for a skip."
+        description="By the class that you answer; the empty name stands for a skip."
     )
 
 
 class Undone(Next):
-    """What was taken back."""
+    """What was undone."""
 
-    undone: str | None = Field(description="The example; None if there was nothing to take back.")
+    undone: str | None = Field(description="The example; null if there was nothing to undo.")
 
 
 class Found(Message):
-    """Examples in an order, with the model's probabilities; none while there is no model."""
+    """Examples, best first, with the probabilities of the model; none before it is trained."""
 
     examples: list[Example]
     proba: list[list[float]]
-    labels: list[str | None]
 
 
 class Clusters(Message):
@@ -105,4 +116,33 @@ class Clusters(Message):
     sizes: list[int]
 
 
-Status = dict[str, Any]
+class RandomRate(Message):
+    """How many rare examples random sampling would find."""
+
+    share: float = Field(description="The part of the pool that is rare.")
+    by: Literal["sample", "model"] = Field(description="How that is known.")
+    n: int = Field(description="How many labelled examples were asked at random.")
+
+
+class Status(Message):
+    """The progress of a project."""
+
+    project: str
+    kind: str
+    searched_by: list[str]
+    classes: list[str]
+    size: int = Field(description="How many examples the pool has.")
+    n_bad: int = Field(description="How many examples cannot be used.")
+    n_labels: int
+    counts: dict[str, int] = Field(description="How many labels each class has.")
+    n_cannot_tell: int
+    found: list[tuple[int, int]] = Field(description="Labels given, and rare examples among them.")
+    random: RandomRate | None
+    round: int
+    rounds: list[RoundRecord]
+    training: Training
+    n_until_training: int = Field(description="How many more answers start a training.")
+    strategy: str = Field(description="The strategy that asks now.")
+    is_exploring: bool = Field(description="Whether fewer than two classes are known.")
+    lines: list[LineView]
+    annotators: list[Person]

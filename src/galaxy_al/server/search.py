@@ -1,9 +1,9 @@
-"""Finding examples: like another one, like a text or an image, the likeliest, by cluster walk."""
+"""Searches: the likeliest of a class, examples like another one, and a walk through clusters."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.distances import squared_distances
-from galaxy_al.errors import GalaxyError
-from galaxy_al.labelling.project import Project
+from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
+from galaxy_al.labelling.service import Service, index_of
+from galaxy_al.labelling.views import Scores
+from galaxy_al.server.rendering import show
+from galaxy_al.server.schemas import Clusters, Example, Found
 
 _MOST_PIXELS = 80_000_000
 _CLUSTERS, _WALKED = 12, 3000
@@ -23,7 +26,7 @@ Vectors = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Cluster:
-    """Examples that are like each other: the one in the middle, and how many they are."""
+    """Similar examples: the one in the middle, and how many they are."""
 
     centre: int
     size: int
@@ -56,8 +59,8 @@ def walk(
 ) -> list[Cluster]:
     """The clusters of the pool, or of the ``radius`` examples around one of them.
 
-    To walk is to go on with a cluster's centre and its size as the radius. Of many examples
-    some are drawn; sizes are scaled accordingly.
+    To walk, continue with the centre of a cluster, and its size as the radius. Large pools are
+    sampled at random, and the sizes scaled.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -84,31 +87,62 @@ def walk(
     return sorted(found, key=lambda cluster: -cluster.size)
 
 
-class Queries:
-    """Turns what somebody looks for into a point among the vectors of a project."""
+class Finder:
+    """Searches the free examples of a project."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(self, service: Service) -> None:
+        self._service, self._project = service, service.project
         self._embedder: Any = None
 
-    def text(self, text: str) -> Vectors:
-        """Where a text is."""
-        if "text" not in self._project.pool.modality.searched_by:
-            raise GalaxyError(
-                f"A pool of {self._project.pool.kind} cannot be searched by text: "
-                "what embeds it does not take texts."
-            )
-        return self._embedded(text)
+    def likeliest(self, class_name: str, count: int) -> Found:
+        """The examples most likely of a class."""
+        if class_name not in self._project.classes:
+            raise NotFound(f"The project has no class {class_name!r}.")
+        scores, target = self._service.scores(), self._project.classes.index(class_name)
+        return self._found(likeliest(scores.proba, target, count, scores.busy), scores)
 
-    def image(self, data: bytes) -> Vectors:
-        """Where an image is, from the bytes of a file."""
-        if "image" not in self._project.pool.modality.searched_by:
-            raise GalaxyError(
-                f"A pool of {self._project.pool.kind} cannot be searched by an image."
-            )
-        return self._embedded(decoded(data))
+    def like(self, id: str, count: int) -> Found:
+        """The examples most like another example."""
+        index = index_of(self._project, id)
+        point = np.asarray(self._project.vectors[index], dtype=np.float64)
+        return self._near(point, count, {index})
 
-    def _embedded(self, item: Any) -> Vectors:
+    def like_text(self, text: str, count: int) -> Found:
+        """The examples most like a text."""
+        self._check_query("text")
+        return self._near(self._embed(text), count)
+
+    def like_image(self, data: bytes, count: int) -> Found:
+        """The examples most like an image, given as the bytes of a file."""
+        self._check_query("image")
+        return self._near(self._embed(decode_image(data)), count)
+
+    def walk(self, id: str | None, radius: int) -> Clusters:
+        """The clusters of the pool, or of the examples around one. Repeatable."""
+        centre = None if id is None else index_of(self._project, id)
+        radius, rng = min(radius, len(self._project.pool)), np.random.default_rng(0)
+        clusters = walk(self._project.vectors, centre, radius, rng, self._project.bad)
+        examples = self._show(cluster.centre for cluster in clusters)
+        return Clusters(examples=examples, sizes=[cluster.size for cluster in clusters])
+
+    def _near(self, point: Vectors, count: int, without: Collection[int] = ()) -> Found:
+        scores = self._service.scores()
+        near = nearest(self._project.vectors, point, count, scores.busy.union(without))
+        return self._found(near, scores)
+
+    def _found(self, indices: list[int], scores: Scores) -> Found:
+        proba = np.round(scores.proba[indices if scores.is_trained else []], 4)
+        return Found(examples=self._show(indices), proba=proba.tolist())
+
+    def _show(self, indices: Iterable[int]) -> list[Example]:
+        return [show(self._project, index) for index in indices]
+
+    def _check_query(self, query: str) -> None:
+        pool = self._project.pool
+        if query not in pool.modality.searched_by:
+            raise InvalidArgument(f"A pool of {pool.kind} cannot be searched by {query}.")
+
+    def _embed(self, item: Any) -> Vectors:
         if self._embedder is None:
             from galaxy_al.models.embedders import load_embedder
 
@@ -119,17 +153,17 @@ class Queries:
         return vector.astype(np.float64)
 
 
-def decoded(data: bytes) -> NDArray[np.uint8]:
-    """An image that somebody sent, whoever that is: no larger than it may be, and only that."""
+def decode_image(data: bytes) -> NDArray[np.uint8]:
+    """The pixels of an image that an annotator sent; a large one is refused before decoding."""
     from PIL import Image, ImageOps
 
     formats = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
     try:
         with Image.open(BytesIO(data), formats=formats) as image:
             if image.width * image.height > _MOST_PIXELS:
-                raise GalaxyError("The image has too many pixels.")
+                raise InvalidArgument(f"An image may have at most {_MOST_PIXELS:,} pixels.")
             return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
     except GalaxyError:
         raise
     except Exception as error:  # Pillow raises a dozen kinds
-        raise GalaxyError("That is no image that can be read.") from error
+        raise InvalidArgument("This file cannot be read as an image.") from error

@@ -1,4 +1,4 @@
-// Requests to the server. An error is an Error with the server's own words.
+// Requests to the server. An error carries the server's message; status 0 means no connection.
 
 export class Refused extends Error {
   constructor(status, message) {

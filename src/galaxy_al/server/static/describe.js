@@ -9,6 +9,7 @@ const example = (schema, all) => {
   if (schema.default !== undefined) return schema.default;
   if (schema.enum) return schema.enum[0];
   if (schema.properties) return Object.fromEntries(Object.entries(schema.properties).map(([name, part]) => [name, example(part, all)]));
+  if (schema.prefixItems) return schema.prefixItems.map((part) => example(part, all));
   if (schema.type === "array") return [example(schema.items, all)];
   if (schema.type === "object") return schema.additionalProperties?.type ? { id: example(schema.additionalProperties, all) } : {};
   return { integer: 0, number: 0, boolean: false }[schema.type] ?? "text";

@@ -1,14 +1,15 @@
-// Many examples at once: the likeliest of a class, those like another one, or a walk.
+// Many examples at once: the likeliest of a class, examples like another one, or a walk.
 
 import { get, post, send } from "./api.js";
 import { classButton, classOf } from "./label.js";
-import { content, element } from "./show.js";
+import { Note, content, element } from "./show.js";
 
 const byId = (id) => document.getElementById(id);
 
 export class GridView {
   constructor(onProblem) {
     this.onProblem = onProblem;
+    this.note = new Note(byId("tile-note"));
     this.selected = new Set();
     byId("grid-tools").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -29,27 +30,27 @@ export class GridView {
     byId("grid").addEventListener("keydown", (event) => this.move(event));
   }
 
-  setProject({ classes, kind }) {
+  setProject({ classes, searched_by: searchedBy }) {
     this.classes = classes;
     byId("grid-class").replaceChildren(...classes.map((name) => element("option", { value: name, textContent: name })));
     byId("tile-classes").replaceChildren(...classes.map((name, i) => classButton(name, i, () => this.label(name))));
-    byId("find-text").hidden = kind !== "texts";
-    byId("find-image").hidden = kind !== "images";
+    byId("find-text").hidden = !searchedBy.includes("text");
+    byId("find-image").hidden = !searchedBy.includes("image");
   }
 
   likeliest() {
     const label = byId("grid-class").value;
     const at = this.classes.indexOf(label);
-    const title = ({ proba }) => (proba.some((row) => row[at] > 0) ? `Most likely ${label}` : `No ${label} is known yet, so these are in no order`);
+    const title = ({ proba }) => (proba.some((row) => row[at] > 0) ? `Most likely ${label}` : `No example of ${label} is labelled yet, so these are in no particular order`);
     return this.load(() => get("/api/likeliest", { label }), title);
   }
 
   like(id) { return this.load(() => get("/api/like", { id }), `Like ${id}`); }
 
-  // Of several searches under way only the newest counts.
+  // If several searches are under way, only the newest counts.
   async newest(request) {
     const mine = (this.latest = (this.latest ?? 0) + 1);
-    this.say("Looking …");
+    this.say("Searching…");
     try {
       const found = await request();
       return mine === this.latest ? found : null;
@@ -65,12 +66,12 @@ export class GridView {
   async load(request, title) {
     const found = await this.newest(request);
     if (!found) return;
-    const { examples, proba, labels } = found;
-    this.show(examples.map((example, i) => this.tile(example, proba[i], labels[i])));
+    const { examples, proba } = found;
+    this.show(examples.map((example, i) => this.tile(example, proba[i])));
     const what = typeof title === "string" ? title : title(found);
-    if (!examples.length) return this.say(`${what}: nothing without a label is left.`);
-    const how = proba.length ? " Percentages are as if all classes were as frequent." : "";
-    this.say(`${what}: ${examples.length} without a label. Select some, then press a class.${how}`);
+    if (!examples.length) return this.say(`${what}: no unlabelled example is left.`);
+    const how = proba.length ? " The percentages assume that all classes are equally frequent." : "";
+    this.say(`${what}: ${examples.length} unlabelled. Select some, then press a class.${how}`);
   }
 
   async walk(id, radius) {
@@ -79,7 +80,7 @@ export class GridView {
     if (!found) return;
     this.show(found.examples.map((example, i) => this.step(example, found.sizes[i])));
     byId("tile-classes").hidden = true;
-    this.say("The middle of each cluster. Go into one, or find more like it.");
+    this.say("The most central example of each cluster. Open one, or find more like it.");
   }
 
   show(tiles) {
@@ -89,15 +90,11 @@ export class GridView {
     if (!tiles.length) byId("grid").append(element("li", { className: "hint", textContent: "Nothing is left." }));
   }
 
-  tile(example, proba, label) {
-    const guess = proba ? this.guess(proba) : "";
+  tile(example, proba) {
     const button = element("button", { type: "button", className: "tile" }, content(example, 320));
     button.dataset.id = example.id;
     button.setAttribute("aria-pressed", "false");
-    button.append(element("span", {
-      className: "caption",
-      textContent: label ?? guess,
-    }));
+    button.append(element("span", { className: "caption", textContent: proba ? this.guess(proba) : "" }));
     button.addEventListener("click", () => this.select(button));
     return element("li", {}, button);
   }
@@ -126,7 +123,7 @@ export class GridView {
   }
 
   async label(name) {
-    if (!this.selected.size) return this.say("Select some first.");
+    if (!this.selected.size) return this.say("Select some examples first.");
     const ids = [...this.selected];
     try {
       await post("/api/label", { labels: Object.fromEntries(ids.map((id) => [id, name])), source: "found" });
@@ -150,7 +147,7 @@ export class GridView {
     event.preventDefault();
   }
 
-  say(text) { byId("tile-note").textContent = text; }
+  say(text) { this.note.say(text); }
 
   key(event) {
     const name = classOf(event, this.classes);

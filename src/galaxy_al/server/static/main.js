@@ -1,4 +1,4 @@
-// Signing in, going from view to view, keys, and what the server tells by itself.
+// Signing in, the views, keys, and what the server sends by itself.
 
 import { get, post } from "./api.js";
 import { GridView } from "./grid.js";
@@ -11,9 +11,11 @@ const label = new LabelView(problem);
 const grid = new GridView(problem);
 let view = "label";
 
+const note = () => (view === "label" ? label : grid).note;
+
 function problem(error) {
   if (error.status === 401) return get("/api/me").then(signIn);
-  (view === "label" ? label : grid).say(error.message);
+  note().say(error.message, error.status === 0 ? "connection" : "");
 }
 
 function signIn({ needs_token: needsToken }) {
@@ -49,10 +51,10 @@ async function begin() {
   grid.setProject(status);
   draw(status);
   listen();
-  await label.begin();
+  label.begin();
 }
 
-// The server knows by this line that the page is open.
+// The server knows by this connection that the page is open.
 let events;
 
 function listen() {
@@ -63,16 +65,16 @@ function listen() {
     if (view === "label") label.beginAgain();
   };
   events.onerror = () => {
-    label.say("The line to the server is cut. It is tried again …");
+    note().say("Connection lost. Reconnecting…", "connection");
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
   };
   events.onopen = () => {
-    if (/^The (line|server) /.test(byId("note").textContent)) label.say("");
-    label.stillHere();
+    for (const each of [label, grid]) each.note.clear("connection");
+    label.stayHere();
   };
 }
 
-setInterval(() => { if (!byId("work").hidden) label.stillHere(); }, 30_000);
+setInterval(() => { if (!byId("work").hidden) label.stayHere(); }, 30_000);
 addEventListener("pagehide", () => events?.close());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
@@ -94,7 +96,7 @@ for (const button of byId("views").children) {
   button.addEventListener("click", () => go(button.dataset.view));
 }
 byId("like-this").addEventListener("click", () => {
-  const id = label.current?.id;
+  const id = label.queue.shown?.id;
   if (!id) return;
   go("find");
   byId("walk-path").textContent = "";
@@ -123,7 +125,7 @@ addEventListener("keydown", (event) => {
   if (key in VIEW_KEYS) go(VIEW_KEYS[key]);
   else if (key === "?") byId("help").showModal();
   else if (key === "u" && view !== "label") {
-    go("label"); // where one sees what is taken back
+    go("label"); // where you see what is undone
     label.undo();
   }
   else isDone = view === "label" ? label.key(event) : grid.key(event);

@@ -1,4 +1,4 @@
-// What is shown beside the examples, drawn anew whenever the server says that something changed.
+// What is shown beside the examples, redrawn after every change.
 
 import { element, svg } from "./show.js";
 
@@ -17,17 +17,17 @@ export function draw(status) {
   people(status);
 }
 
-function model({ training, round, n_until_training: left, is_exploring, asking }) {
-  const how = is_exploring ? "one class, nothing to tell apart" : `trained in ${training.seconds.toFixed(1)} s`;
+function model({ training, round, n_until_training: left, is_exploring, strategy }) {
+  const how = is_exploring ? "only one class is known" : `trained in ${training.seconds.toFixed(1)} s`;
   let text = round ? `Round ${round}, ${how}. ` : "";
-  if (training.is_running) text += "Training …";
+  if (training.is_running) text += "Training…";
   else if (training.problem) text = `The last training failed: ${training.problem}`;
-  else text += `Trains ${round ? "again " : ""}after ${number(left)} more answer${left === 1 ? "" : "s"}.`;
+  else text += `${round ? "The next" : "The first"} training starts after ${number(left)} more answer${left === 1 ? "" : "s"}.`;
   byId("model-state").textContent = text;
   byId("train").disabled = training.is_running;
   byId("asking").textContent = is_exploring
-    ? "No two classes are known yet: it explores, asking for the most typical example of every cluster. If you know of a rare one, look for it under Find."
-    : `Asked by ${asking}.`;
+    ? "Exploring: until two classes are known, you are asked about the most typical example of each cluster. If you know what a rare example looks like, search for it under Find."
+    : `Asked by ${strategy}.`;
 }
 
 function counts({ classes, counts: by, n_labels, n_cannot_tell, size }) {
@@ -47,9 +47,9 @@ function counts({ classes, counts: by, n_labels, n_cannot_tell, size }) {
 function found({ found: points, random }) {
   const [n, rare] = points[points.length - 1];
   const at = random ? random.share * n : null;
-  const how = random?.by === "sample" ? `${number(random.n)} asked by chance` : "the model’s estimate";
+  const how = random?.by === "sample" ? `from ${number(random.n)} examples asked at random` : "by the model’s estimate";
   const text = `${number(rare)} rare in ${labels(n)}` +
-    (random ? `; at random it would be about ${at < 10 ? at.toFixed(1) : Math.round(at)} (by ${how})` : "");
+    (random ? `; at random, about ${at < 10 ? at.toFixed(1) : Math.round(at)} (${how})` : "");
   const series = [{ points, name: "found" }];
   if (random) series.push({ points: [[0, 0], [n, at]], name: "random" });
   byId("found-chart").replaceChildren(chart(series, null, text, [0, Math.max(rare, at ?? 0, 1)]),
@@ -59,11 +59,11 @@ function found({ found: points, random }) {
 function quality({ rounds }) {
   const known = rounds.filter((round) => round.accuracy !== null);
   if (!known.length) {
-    byId("quality-chart").replaceChildren(element("p", { className: "hint", textContent: "Known after the first training with two classes." }));
+    byId("quality-chart").replaceChildren(element("p", { className: "hint", textContent: "Available after the first training with two classes." }));
     return;
   }
   const last = known[known.length - 1];
-  const text = `${percent(last.accuracy)}, between ${percent(last.low)} and ${percent(last.high)}: cross-validated on the labels, which are harder than the pool`;
+  const text = `${percent(last.accuracy)}, 95% interval ${percent(last.low)} to ${percent(last.high)}. Cross-validated on the labelled examples, which are harder than the pool.`;
   const points = known.map((round) => [round.n_labels, round.accuracy]);
   const band = known.map((round) => [round.n_labels, round.low, round.high]);
   byId("quality-chart").replaceChildren(chart([{ points, name: "found" }], band, text, [0, 1]),
@@ -99,14 +99,14 @@ function chart(series, band, label, [low, high]) {
 
 function lines({ lines: all, classes, is_exploring }) {
   if (!all.length) {
-    const text = is_exploring ? "The lines begin when two classes are known." : "This strategy draws no lines.";
+    const text = is_exploring ? "Available when two classes are known." : "This strategy ranks no classes.";
     byId("lines").replaceChildren(element("p", { className: "hint", textContent: text }));
     return;
   }
   byId("lines").replaceChildren(...all.map((line) => oneLine(line, classes)));
 }
 
-// The pool in a row, from the least to the most likely of a class. Around the cut the scale is fine.
+// The pool from the least to the most likely of a class. The scale is finest around the cut.
 function oneLine({ target, size, low, high, order, labels }, classes) {
   const width = 300, middle = (low + high) / 2;
   const scale = Math.max((high - low) / 2, size / 500, 1);
@@ -114,14 +114,14 @@ function oneLine({ target, size, low, high, order, labels }, classes) {
   const [first, last] = [bent(-1), bent(size)];
   const x = (rank) => 4 + ((bent(rank) - first) / (last - first)) * (width - 8);
   const free = Math.max(high - low - 1, 0);
-  const state = free ? `${number(free)} between the labels at the cut` : `the cut is found, it widens${order > 1 ? `, order ${number(order)}` : ""}`;
+  const state = free ? `${number(free)} examples left between the labels at the cut` : `cut found, searching around it${order > 1 ? `, order ${number(order)}` : ""}`;
   const name = classes[target];
   const ticks = labels.map(([rank, isTarget]) => svg("line", {
     x1: x(rank), x2: x(rank), y1: isTarget ? 4 : 18, y2: isTarget ? 16 : 30, class: isTarget ? "of-class" : "not-of-class",
   }));
   const drawing = svg("svg", {
     viewBox: `0 0 ${width} 34`, role: "img", class: "line",
-    "aria-label": `${name}: from the least to the most likely of ${number(size)}; ${state}`,
+    "aria-label": `${name}: ${number(size)} examples from the least to the most likely; ${state}`,
   },
   svg("rect", { x: x(low), width: Math.max(x(high) - x(low), 2), y: 3, height: 28, class: "gap" }),
   svg("line", { x1: 4, x2: width - 4, y1: 17, y2: 17, class: "frame" }), ...ticks);
@@ -130,7 +130,7 @@ function oneLine({ target, size, low, high, order, labels }, classes) {
 }
 
 function people({ annotators }) {
-  byId("people").replaceChildren(...annotators.map(({ name, n, is_here: isHere }) => element("li", {},
+  byId("people").replaceChildren(...annotators.map(({ name, n_answers: n, is_here: isHere }) => element("li", {},
     element("span", { className: isHere ? "dot here" : "dot", ariaHidden: "true" }),
     element("span", { textContent: `${name}${isHere ? "" : " (away)"}` }),
     element("span", { className: "value", textContent: number(n) }))));

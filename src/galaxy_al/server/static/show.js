@@ -45,6 +45,18 @@ function vector({ id, vector: numbers, width }) {
   }, ...bars);
 }
 
+// One line of text, and what it is about, so that it can be cleared when that is over.
+export class Note {
+  constructor(node) { this.node = node; }
+
+  say(text, about = "") {
+    this.node.textContent = text;
+    this.about = about;
+  }
+
+  clear(about) { if (this.about === about) this.say(""); }
+}
+
 export const preload = (example) => {
   if (example?.image) new Image().src = example.image;
 };

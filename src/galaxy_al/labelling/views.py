@@ -1,0 +1,96 @@
+"""What the service hands out: immutable, in ids and names of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.labelling.background import Training
+from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.log import Entry
+from galaxy_al.strategies.session import LineView
+
+
+@dataclass(frozen=True)
+class Question:
+    """The example that an annotator has to answer.
+
+    Parameters
+    ----------
+    ahead
+        The example that follows each answer, by the name of the class; None as an answer is a
+        skip, None as an example means that nothing is left. Empty if it is not known.
+    """
+
+    id: str
+    ahead: Mapping[str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Person:
+    """An annotator, how many of their answers count, and whether their page is open."""
+
+    name: str
+    n_answers: int
+    is_here: bool
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The pool at one moment, for a search, in the order of the pool.
+
+    Parameters
+    ----------
+    is_trained
+        Whether the probabilities come from a model that knows at least two classes.
+    busy
+        The examples that are labelled, skipped or being answered.
+    """
+
+    proba: NDArray[np.floating[Any]]
+    is_trained: bool
+    busy: frozenset[int]
+
+
+@dataclass(frozen=True)
+class View:
+    """The whole project at one moment.
+
+    Parameters
+    ----------
+    labels
+        The class of each labelled example.
+    skipped, pending, random
+        The examples that must not be asked, that are being answered, and that were asked at random.
+    entries
+        The entry of the log that counts for each example, the oldest first.
+    round, rounds
+        How many trainings there were, and what is known of each.
+    n_new
+        How many answers came since the last training began.
+    strategy
+        The name of the strategy that asks now.
+    class_priors
+        How frequent the model believes the classes to be; None if it cannot tell.
+    lines
+        The rankings that the strategy uses, for a picture.
+    """
+
+    labels: Mapping[str, str]
+    skipped: frozenset[str]
+    pending: frozenset[str]
+    random: frozenset[str]
+    entries: tuple[Entry, ...]
+    round: int
+    rounds: tuple[RoundRecord, ...]
+    n_new: int
+    training: Training
+    strategy: str
+    is_exploring: bool
+    class_priors: tuple[float, ...] | None
+    lines: tuple[LineView, ...]
+    people: tuple[Person, ...]

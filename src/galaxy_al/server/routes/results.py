@@ -1,0 +1,63 @@
+"""Progress, live and on request; images and exports."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from galaxy_al.errors import InvalidArgument
+from galaxy_al.labelling.exports import EXPORTS
+from galaxy_al.server.events import Broadcast
+from galaxy_al.server.rendering import read_media
+from galaxy_al.server.routes.context import Annotator, TheService
+from galaxy_al.server.schemas import Id, Status
+from galaxy_al.server.status import status
+
+router = APIRouter()
+
+
+@router.get("/api/status", tags=["live"])
+def show_status(service: TheService, annotator: Annotator) -> Status:
+    """The progress of the project."""
+    return status(service)
+
+
+@router.get("/api/events", tags=["live"], response_class=StreamingResponse)
+async def stream_status(
+    service: TheService, annotator: Annotator, request: Request
+) -> StreamingResponse:
+    """The progress after every change, as server-sent events."""
+    broadcast: Broadcast = request.app.state.broadcast
+    service.heartbeat(annotator)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    stream = broadcast.events(annotator)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+@router.get("/api/image", tags=["examples"], response_class=Response)
+def show_image(
+    service: TheService,
+    annotator: Annotator,
+    id: Id,
+    side: Annotated[int | None, Query(ge=16, le=2048)] = None,
+    v: Annotated[str, Query(description="The version of the file, as in the address given.")] = "",
+) -> Response:
+    """The image of an example, in full size or scaled down."""
+    data, kind = read_media(service.project, id, side)
+    return Response(data, media_type=kind, headers={"Cache-Control": "private, max-age=3600"})
+
+
+@router.get("/api/export", tags=["examples"], response_class=Response)
+def download(service: TheService, annotator: Annotator, format: str = "csv") -> Response:
+    """The labels: by whom, when, in which round, and the probabilities of the model."""
+    wanted = EXPORTS[format]
+    if wanted.media_type is None:
+        raise InvalidArgument(f"{format} is a folder. Write it with `galaxy-al export`.")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "labels"
+        wanted.write(service.labeled(), path)
+        data = path.read_bytes()
+    headers = {"Content-Disposition": f'attachment; filename="{wanted.file_name}"'}
+    return Response(data, media_type=wanted.media_type, headers=headers)
