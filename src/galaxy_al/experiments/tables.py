@@ -86,13 +86,13 @@ class SettingResults:
 
 def read_results(suite: Suite, results: Results) -> list[SettingResults]:
     """The results of a suite, of those settings that have any."""
-    table, cells = results.table(), suite.cells()
+    table, runs = results.table(), suite.runs()
     found = []
     for setting in suite.settings:
         keys: dict[str, list[str]] = defaultdict(list)
-        for cell in cells:
-            if cell.setting == setting:
-                keys[cell.contender.label].append(cell.key)
+        for run in runs:
+            if run.setting == setting:
+                keys[run.method.label].append(run.key)
         its_keys = {key for group in keys.values() for key in group}
         rows = [row for row, key in enumerate(table["key"]) if key in its_keys]
         if rows:
