@@ -71,7 +71,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path):
     migrate(db, ["create table a (x)"], tmp_path / "a.sqlite")
 
     def fail(db):
-        db.execute("insert into a values (1)")
+        db.execute("insert into a values (1, 2)")
         raise KeyError("broken")
 
     with pytest.raises(KeyError):

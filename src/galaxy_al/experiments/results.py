@@ -83,9 +83,9 @@ class Results:
                     return
                 self._db.close()
             self._db = self._connect("rwc")
+            migrate(self._db, _STEPS, self.path)
             self._db.execute("pragma journal_mode = wal")
             self._db.execute("pragma synchronous = normal")
-            migrate(self._db, _STEPS, self.path)
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         place = f"{self.path.absolute().as_uri()}?mode={mode}"
@@ -107,7 +107,7 @@ class Results:
         """
         self.check_data(run, data)
         config = json.dumps(run.config, sort_keys=True)
-        row = {"key": run.key, "setting": run.setting, "label": run.method.label}
+        row: dict[str, Any] = {"key": run.key, "setting": run.setting, "label": run.method.label}
         row |= {"seed": run.seed, "batch_size": run.batch_size, "n_examples": n_examples}
         row |= {"n_rare": n_rare, "data": data, "config": config}
         row["versions"] = json.dumps(_versions())

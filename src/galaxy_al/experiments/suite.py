@@ -18,9 +18,9 @@ from galaxy_al.system.files import digest, read_toml
 from galaxy_al.system.validation import validated
 
 Size = Literal["paper", "frozen"]
-Measure = Literal["balanced_accuracy", "average_precision", "f1", "rare_found"]
 SIZES: tuple[Size, ...] = get_args(Size)
-MEASURES: tuple[Measure, ...] = get_args(Measure)
+MEASURES = ("balanced_accuracy", "average_precision", "f1", "rare_found")
+SHOWN_MEASURES = (*MEASURES, "rare_share")
 
 _ONLY_FOR = {
     "hidden": ("mlp",),
@@ -58,8 +58,16 @@ def _different(values: Sequence[_Item]) -> Sequence[_Item]:
 
 
 def _known_setting(name: str) -> str:
-    if not is_own_pool(name) and name not in setting_names():
-        raise ValueError(f"unknown {name!r}. Choose from: {', '.join(setting_names())}")
+    return name if is_own_pool(name) else _choose(name, setting_names())
+
+
+def _known_measure(name: str) -> str:
+    return _choose(name, SHOWN_MEASURES)
+
+
+def _choose(name: str, allowed: Sequence[str]) -> str:
+    if name not in allowed:
+        raise ValueError(f"unknown {name!r}. Choose from: {', '.join(allowed)}")
     return name
 
 
@@ -173,7 +181,7 @@ class Suite:
     batch_size: _Count
     rounds: _Count
     head: Head
-    measures: _Some[Measure | Literal["rare_share"]] = ("balanced_accuracy",)
+    measures: _Some[Annotated[str, AfterValidator(_known_measure)]] = ("balanced_accuracy",)
 
     def __post_init__(self) -> None:
         if len({method.label for method in self.strategies}) < len(self.strategies):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -46,7 +46,8 @@ def writing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise GalaxyError(f"Cannot write {path}: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 @contextmanager
