@@ -21,6 +21,7 @@ from galaxy_al.experiments.results import Results
 from galaxy_al.experiments.runs import complete_run, make_head
 from galaxy_al.experiments.suite import Head, Method, Run, load_suite
 
+pytestmark = pytest.mark.torch
 HEAD = Head("linear", weight_decay=0.01)
 SUITE = """
 title = "Small"
