@@ -1,20 +1,23 @@
-.PHONY: demo test lint bench browser clean
+.PHONY: demo quick test lint bench browser docs dist compat clean
 
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 demo: .venv/core
 	$(BIN)/galaxy-al demo
 
-test: .venv/dev lint browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+# The tests of a minute, while you work.
+quick: .venv/dev
+	$(PYTEST) -m "not slow and not browser and not torch"
 
-# The page is tested in Chromium: the machine's, Debian's, or else playwright's own.
+test: .venv/dev lint browser
+	$(PYTEST)
+
+# The page is tested in Chromium: the machine's, or Debian's where it may be installed.
 browser: .venv/dev
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
-	|| (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1 \
-	|| $(BIN)/playwright install chromium \
-	|| echo "NO BROWSER: the labelling page will not be tested."
+	@./.ci/browser || echo "NO BROWSER: the tests of the labelling page will be skipped."
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -28,19 +31,25 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/training.py
 
+docs: .venv/docs
+	$(BIN)/mkdocs build --strict
+
+dist: .venv/dev
+	$(BIN)/python -m build --outdir dist .
+
+# The core's tests on the oldest and the newest Python that are installed here.
+compat:
+	@./.ci/compat
+
 # The stamps say what is installed: a second run installs nothing.
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(INSTALL) .
 	touch $@
 
-.venv/dev: .venv/core
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
-	touch $@
-
-.venv/bench: .venv/dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
+.venv/dev .venv/docs .venv/bench: .venv/core
+	$(INSTALL) ".[$(@F)]"
 	touch $@
 
 clean:
-	rm -rf .venv
+	rm -rf .venv build dist

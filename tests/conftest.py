@@ -9,16 +9,23 @@ from galaxy_al.graphs import ranking
 settings.register_profile(
     "house",
     deadline=None,
-    # The one fixture of a test that is not made anew for every example is `bucket_sizes`.
+    # Only `bucket_sizes` is a fixture that one test shares between its examples.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
 settings.load_profile("house")
 
 
+def pytest_collection_modifyitems(items):
+    """Everything about networks needs torch, including the examples in their docstrings."""
+    for item in items:
+        if item.path.parent.name == "networks":
+            item.add_marker("torch")
+
+
 @pytest.fixture(params=["as they are", "tiny"])
 def bucket_sizes(request, monkeypatch):
-    """Small test pools fit into one shard and one bucket: try them cut into many, too."""
+    """Small test pools fit into one shard and one bucket: also try them cut into many."""
     if request.param == "tiny":
         monkeypatch.setattr(ranking, "SHARD", 4)
         monkeypatch.setattr(ranking, "_FINE_ROWS", 1)
@@ -28,7 +35,7 @@ def bucket_sizes(request, monkeypatch):
 
 @pytest.fixture
 def server():
-    """A server of one file that breaks off after so many bytes, and can go on from any."""
+    """A server of one file that stops after ``most`` bytes and can resume from any byte."""
     state = {"content": b"", "most": None, "ranges": []}
 
     class Handler(BaseHTTPRequestHandler):

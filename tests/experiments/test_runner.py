@@ -1,4 +1,4 @@
-"""Running suites: the same numbers as the plain loop, kept, resumed after a kill, exported."""
+"""Running suites: the numbers of the plain loop, stored, resumed after a kill, exported."""
 
 import hashlib
 import json
@@ -18,9 +18,10 @@ from galaxy_al.cli.main import cli
 from galaxy_al.data.tables import read_table
 from galaxy_al.experiments import datasets as pools
 from galaxy_al.experiments.results import Results
-from galaxy_al.experiments.runs import make_head, run_cell
-from galaxy_al.experiments.suite import Cell, Contender, Head, load_suite
+from galaxy_al.experiments.runs import complete_run, make_head
+from galaxy_al.experiments.suite import Head, Method, Run, load_suite
 
+pytestmark = pytest.mark.torch
 HEAD = Head("linear", weight_decay=0.01)
 SUITE = """
 title = "Small"
@@ -50,8 +51,8 @@ def data(tmp_path, monkeypatch):
     return embeddings.astype(np.float32), labels.astype(int)
 
 
-def cell(strategy="galaxy", seed=0, setting="cifar10-3", head=HEAD, **options):
-    return Cell(setting, Contender(strategy, strategy, options), seed, 20, head)
+def run_of(strategy="galaxy", seed=0, setting="cifar10-3", head=HEAD, **options):
+    return Run(setting, Method(strategy, strategy, options), seed, 20, head)
 
 
 def rounds_of(path):
@@ -80,7 +81,7 @@ def test_one_answer_in_ten_is_wrong_and_the_truth_is_still_what_is_judged_by(dat
     answers = np.array([noisy.answer(i) for i in range(400)])
     assert (noisy.truth == truth).all()
     assert 20 <= np.count_nonzero(answers != truth) <= 60
-    run_cell(cell("margin", setting="cifar10-3-noisy"), 5, tmp_path / "r.sqlite")
+    complete_run(run_of("margin", setting="cifar10-3-noisy"), 5, tmp_path / "r.sqlite")
     head = make_head(HEAD, 3, 0)
     history = simulate(embeddings, truth, "margin", head, 20, 5, 0, annotator=noisy.answer)
     table = Results(tmp_path / "r.sqlite").table()
@@ -88,17 +89,17 @@ def test_one_answer_in_ten_is_wrong_and_the_truth_is_still_what_is_judged_by(dat
 
 
 @pytest.mark.parametrize("setting", ["cifar10-3", "cifar10-3-noisy"])
-def test_the_default_goes_on_to_the_same_numbers(data, tmp_path, setting):
-    whole = cell("fair-cuts", setting=setting, head=Head())
-    run_cell(whole, 6, tmp_path / "whole.sqlite")
+def test_the_default_resumes_to_the_same_numbers(data, tmp_path, setting):
+    whole = run_of("fair-cuts", setting=setting, head=Head())
+    complete_run(whole, 6, tmp_path / "whole.sqlite")
     for rounds in (2, 3, 6):
-        run_cell(whole, rounds, tmp_path / "parts.sqlite")
+        complete_run(whole, rounds, tmp_path / "parts.sqlite")
     assert rounds_of(tmp_path / "parts.sqlite") == rounds_of(tmp_path / "whole.sqlite")
 
 
-def test_a_cell_has_the_numbers_of_the_plain_loop(data, tmp_path):
+def test_a_run_has_the_numbers_of_the_plain_loop(data, tmp_path):
     embeddings, labels = data
-    run_cell(cell(across="rotate"), 5, tmp_path / "r.sqlite")
+    complete_run(run_of(across="rotate"), 5, tmp_path / "r.sqlite")
     from galaxy_al.strategies import Galaxy
 
     truth = np.minimum(labels, 2)
@@ -117,10 +118,10 @@ def test_a_cell_has_the_numbers_of_the_plain_loop(data, tmp_path):
 
 
 @pytest.mark.parametrize("strategy", ["galaxy", "s2", "badge", "direct", "cluster-margin"])
-def test_a_cell_that_goes_on_has_the_numbers_of_one_that_never_stopped(data, tmp_path, strategy):
-    run_cell(cell(strategy), 6, tmp_path / "whole.sqlite")
+def test_a_run_that_resumes_has_the_numbers_of_one_that_never_stopped(data, tmp_path, strategy):
+    complete_run(run_of(strategy), 6, tmp_path / "whole.sqlite")
     for rounds in (1, 2, 5, 6, 6):
-        run_cell(cell(strategy), rounds, tmp_path / "parts.sqlite")
+        complete_run(run_of(strategy), rounds, tmp_path / "parts.sqlite")
     assert rounds_of(tmp_path / "parts.sqlite") == rounds_of(tmp_path / "whole.sqlite")
 
 
@@ -128,16 +129,16 @@ def test_s2_can_be_judged_by_the_nearest_label_on_its_graph(data, tmp_path):
     from galaxy_al.graphs.neighbor_graph import knn_graph
 
     embeddings, labels = data
-    nearest = Cell("cifar10-3", Contender("s2", "s2", {}, "graph"), 0, 20, HEAD)
-    run_cell(nearest, 4, tmp_path / "r.sqlite")
-    run_cell(cell("s2"), 4, tmp_path / "r.sqlite")
+    nearest = Run("cifar10-3", Method("s2", "s2", {}, "graph"), 0, 20, HEAD)
+    complete_run(nearest, 4, tmp_path / "r.sqlite")
+    complete_run(run_of("s2"), 4, tmp_path / "r.sqlite")
     table = Results(tmp_path / "r.sqlite").table()
     by_key = {}
     for key, indices, accuracy in zip(
         table["key"], table["indices"], table["balanced_accuracy"], strict=True
     ):
         by_key.setdefault(key, []).append((json.loads(indices), accuracy))
-    graph, head = by_key[nearest.key], by_key[cell("s2").key]
+    graph, head = by_key[nearest.key], by_key[run_of("s2").key]
     assert [asked for asked, _ in graph] == [asked for asked, _ in head]
     assert [accuracy for _, accuracy in graph] != [accuracy for _, accuracy in head]
     # The last accuracy by breadth-first search in plain Python; only untied examples are judged.
@@ -181,24 +182,24 @@ def test_the_papers_network_runs_on_a_settings_images(tmp_path, monkeypatch):
     monkeypatch.setitem(settings.SETTINGS, "pathmnist-2", setting)
     pools.labelled_pool.cache_clear()
     network = Head("resnet18", epochs=1, rate=1e-4)
-    found = cell("galaxy", setting="pathmnist-2", head=network)
-    run_cell(found, 2, tmp_path / "r.sqlite")
+    found = run_of("galaxy", setting="pathmnist-2", head=network)
+    complete_run(found, 2, tmp_path / "r.sqlite")
     assert Results(tmp_path / "r.sqlite").progress(99)[found.key].n_labels == 40
 
 
-def test_a_pool_that_ends_ends_the_cell_and_it_counts_as_done(data, tmp_path):
+def test_a_pool_that_ends_ends_the_run_and_it_counts_as_done(data, tmp_path):
     path = tmp_path / "r.sqlite"
-    run_cell(cell("random"), 50, path)
-    found = Results(path).progress(99)[cell("random").key]
+    complete_run(run_of("random"), 50, path)
+    found = Results(path).progress(99)[run_of("random").key]
     assert (found.n_labels, found.rounds, found.is_done(50)) == (400, 20, True)
 
 
 def test_results_on_other_data_are_not_mixed(data, tmp_path, monkeypatch):
-    run_cell(cell(), 1, tmp_path / "r.sqlite")
+    complete_run(run_of(), 1, tmp_path / "r.sqlite")
     np.savez(tmp_path / "cifar10-embeddings.npz", embeddings=data[0][:300], labels=data[1][:300])
     pools.labelled_pool.cache_clear()
     with pytest.raises(GalaxyError, match=r"r.sqlite has results of galaxy on other data"):
-        run_cell(cell(), 2, tmp_path / "r.sqlite")
+        complete_run(run_of(), 2, tmp_path / "r.sqlite")
 
 
 def bench(tmp_path, *arguments):
@@ -290,16 +291,16 @@ def test_run_status_export_plot_and_report(data, tmp_path, monkeypatch):
 def test_without_results_or_with_two_sources_it_says_so(data, tmp_path):
     suite = tmp_path / "small.toml"
     for arguments, message in [
-        (("status", suite), "There are no results in"),
-        (("run",), "Name a suite, or your own data by --pool"),
-        (("run", suite, "--pool", "x.csv"), "one of the two"),
-        (("run", suite, "--log", "paper:x"), "Unknown logger 'paper:x'"),
-        (("run", suite, "--rounds", "2"), "--rounds is for --pool; a suite says it itself"),
+        (("status", suite), "There is no results file"),
+        (("run",), "Name either a suite or your own data with --pool"),
+        (("run", suite, "--pool", "x.csv"), "either a suite or your own data"),
+        (("run", suite, "--log", "paper:x"), "Unknown tracker 'paper:x'"),
+        (("run", suite, "--rounds", "2"), "--rounds is for --pool; a suite defines its own"),
         (("run", "--pool", "x.npz", "--size", "paper"), "--size is for suites"),
     ]:
         with pytest.raises((GalaxyError, ValueError), match=message):
             bench(tmp_path, *arguments)
-    run_cell(cell("entropy"), 1, tmp_path / "r.sqlite")
+    complete_run(run_of("entropy"), 1, tmp_path / "r.sqlite")
     with pytest.raises(GalaxyError, match=r"has no results of small \(frozen\)"):
         bench(tmp_path, "report", suite)
 
@@ -321,7 +322,7 @@ def test_with_any_number_of_jobs_the_numbers_are_the_same(tmp_path):
     assert found[0] == found[1]
 
 
-def test_a_shorter_suite_is_not_told_by_the_rounds_of_a_longer_one(data, tmp_path, monkeypatch):
+def test_a_shorter_suite_is_not_judged_by_the_rounds_of_a_longer_one(data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for rounds in (3, 6):
         text = SUITE.replace("rounds = 6", f"rounds = {rounds}")
@@ -351,26 +352,26 @@ def test_changed_labels_of_ones_own_pool_are_noticed_and_bad_rows_left_out(tmp_p
     bench(tmp_path, "run", *own)
     np.savez(path, embeddings=table, labels=np.roll(labels, 1))
     pools.labelled_pool.cache_clear()
-    with pytest.raises(GalaxyError, match=r"on other data than there is now. Name another"):
+    with pytest.raises(GalaxyError, match=r"on other data: .* changed since. Name another"):
         bench(tmp_path, "run", *own)
     table[7] = np.nan
     np.savez(path, embeddings=table, labels=labels)
     pools.labelled_pool.cache_clear()
     (tmp_path / "r.sqlite").unlink()
     done = bench(tmp_path, "run", *own)
-    assert "cannot be read or are not finite: 1" in done.output
+    assert "(unreadable or not finite): 1" in done.output
 
 
 def test_results_are_read_without_being_written(data, tmp_path):
     with sqlite3.connect(tmp_path / "r.sqlite") as db:
         db.execute("create table mine (a)")
-    with pytest.raises(GalaxyError, match=r"r.sqlite: it holds no results, or old ones"):
+    with pytest.raises(GalaxyError, match=r"r.sqlite: this is not a results file"):
         bench(tmp_path, "status", tmp_path / "small.toml")
     with sqlite3.connect(tmp_path / "r.sqlite") as db:
         assert db.execute("select name from sqlite_master").fetchall() == [("mine",)]
 
 
-def test_a_process_that_is_killed_is_told_and_the_rest_is_kept(data, tmp_path):
+def test_a_process_that_is_killed_is_reported_and_the_rest_is_stored(data, tmp_path):
     text = SUITE.replace("rounds = 6", "rounds = 19")
     (tmp_path / "long.toml").write_text(text)
     path = tmp_path / "r.sqlite"
@@ -381,7 +382,7 @@ def test_a_process_that_is_killed_is_told_and_the_rest_is_kept(data, tmp_path):
         text=True,
         start_new_session=True,
     )
-    while not (path.exists() and n_rounds(path) > 3):
+    while process.poll() is None and not (path.exists() and n_rounds(path) > 3):
         time.sleep(0.02)
     found = subprocess.run(
         ["ps", "-ewwo", "pid,ppid,args"], capture_output=True, text=True, check=True
@@ -393,10 +394,10 @@ def test_a_process_that_is_killed_is_told_and_the_rest_is_kept(data, tmp_path):
         if parent == str(process.pid) and "spawn_main" in what
     ]
     os.kill(workers[0], signal.SIGKILL)
-    _, told = process.communicate(timeout=60)
+    _, reported = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "A process was killed, perhaps for want of memory" in told
-    assert told.count("\n") == 1
+    assert "A process was killed, perhaps because memory ran out" in reported
+    assert reported.count("\n") == 1
     assert n_rounds(path) > 3
 
 
@@ -405,7 +406,7 @@ def test_a_second_bench_on_the_same_results_is_refused(data, tmp_path):
 
     with (
         locked(tmp_path / "r.sqlite.lock"),
-        pytest.raises(GalaxyError, match=r"Another process is at work: it holds .*r.sqlite.lock"),
+        pytest.raises(GalaxyError, match=r"Another process is running: it holds .*r.sqlite.lock"),
     ):
         bench(tmp_path, "run", tmp_path / "small.toml")
 
@@ -438,22 +439,22 @@ def test_ones_own_labelled_table_shows_which_strategy_would_have_served_best(tmp
     assert "<h2>mine</h2>" in (tmp_path / "mine.html").read_text()
 
 
-def test_rounds_are_told_to_tensorboard_as_they_come(data, tmp_path, monkeypatch):
+def test_rounds_are_reported_to_tensorboard_as_they_finish(data, tmp_path, monkeypatch):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     monkeypatch.chdir(tmp_path)
     bench(tmp_path, "run", tmp_path / "small.toml", "--log", f"tensorboard:{tmp_path / 'logs'}")
     folder = tmp_path / "logs" / "cifar10-3" / "galaxy" / "seed 1"
     events = EventAccumulator(str(folder)).Reload()
-    told = events.Tensors("balanced_accuracy")
+    reported = events.Tensors("balanced_accuracy")
     suite = load_suite(tmp_path / "small.toml", "frozen")
     (key,) = [
         c.key
-        for c in suite.cells()
-        if (c.setting, c.contender.label, c.seed) == ("cifar10-3", "galaxy", 1)
+        for c in suite.runs()
+        if (c.setting, c.method.label, c.seed) == ("cifar10-3", "galaxy", 1)
     ]
     table = Results(tmp_path / "r.sqlite").table()
     rows = [row for row, found in enumerate(table["key"]) if found == key]
-    assert [event.step for event in told] == [table["n_labels"][row] for row in rows]
-    values = [event.tensor_proto.float_val[0] for event in told]
+    assert [event.step for event in reported] == [table["n_labels"][row] for row in rows]
+    values = [event.tensor_proto.float_val[0] for event in reported]
     np.testing.assert_allclose(values, [table["balanced_accuracy"][row] for row in rows], rtol=1e-6)

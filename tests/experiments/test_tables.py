@@ -5,7 +5,7 @@ import pytest
 
 from galaxy_al.experiments.curves import Curve
 from galaxy_al.experiments.html import html_report, markdown_table
-from galaxy_al.experiments.suite import Contender, Head, Suite
+from galaxy_al.experiments.suite import Head, Method, Suite
 from galaxy_al.experiments.tables import SettingResults, overview, tables_of
 
 N_LABELS = np.array([500, 1000, 2500])
@@ -113,7 +113,7 @@ def test_names_are_no_html(monkeypatch):
         figure="f",
         size="frozen",
         settings=("one",),
-        contenders=(Contender("galaxy", "galaxy"),),
+        strategies=(Method("galaxy", "galaxy"),),
         seeds=(0,),
         batch_size=1,
         rounds=1,

@@ -61,9 +61,9 @@ def test_an_unknown_strategy_and_a_missing_key_are_named(tmp_path):
 
 def test_wrong_arguments_are_value_errors():
     with pytest.raises(InvalidArgument, match="batch_size must be at least 1, got -2"):
-        ProjectSettings(path="x", kind="texts", classes=("a", "b"), batch_size=-2)
+        ProjectSettings.create(path="x", kind="texts", classes=("a", "b"), batch_size=-2)
     with pytest.raises(ValueError, match="not valid Unicode"):
-        ProjectSettings(path="x", kind="texts", classes=("\udc80", "ham"))
+        ProjectSettings.create(path="x", kind="texts", classes=("\udc80", "ham"))
 
 
 def test_settings_are_written_and_read_as_they_are(tmp_path):

@@ -1,4 +1,4 @@
-"""The commands of `galaxy-al bench`: run, status, export, plot, report."""
+"""The commands of `galaxy-al bench`: run, suites, status, export, plot, report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POSITIVE = click.IntRange(min=1)
 
 @click.group()
 def bench() -> None:
-    """Compare strategies: the paper's experiments, or on your own labelled data.
+    """Compare strategies: the paper's experiments, or your own labelled data.
 
     \b
     Example:
@@ -30,26 +30,36 @@ def bench() -> None:
 
 
 def _suite_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Which suite, and where its results are."""
+    """The suite or pool, and the file with the results."""
     for decorate in (
         click.option(
             "--results",
             type=click.Path(dir_okay=False, path_type=Path),
             default=_RESULTS,
             show_default=True,
-            help="The SQLite file of results.",
+            help="The SQLite file that stores the results.",
         ),
         click.option(
             "--size",
             type=click.Choice(["paper", "frozen"]),
-            help="The paper's ResNet-18, which needs a GPU, or by default a head on embeddings.",
+            help="frozen (default): a head on embeddings; paper: ResNet-18, needs a GPU.",
         ),
-        click.option("--pool", type=click.Path(path_type=Path), help="Your own data, no suite."),
-        click.option("--labels", help="The pool's column of labels."),
-        click.option("--kind", type=click.Choice(["images", "texts", "embeddings"])),
-        click.option("--column", help="The pool's column of texts, image files or vectors."),
-        click.option("--batch-size", type=_POSITIVE, help="Of a pool, by default 100."),
-        click.option("--rounds", type=_POSITIVE, help="Of a pool, by default 20."),
+        click.option(
+            "--pool",
+            type=click.Path(path_type=Path),
+            help="Your own labelled data instead of a suite.",
+        ),
+        click.option("--labels", help="The column of the pool with the labels."),
+        click.option(
+            "--kind",
+            type=click.Choice(["images", "texts", "embeddings"]),
+            help="What the pool holds.",
+        ),
+        click.option("--column", help="The column of the pool with texts, image files or vectors."),
+        click.option(
+            "--batch-size", type=_POSITIVE, help="Labels per round with --pool (default 100)."
+        ),
+        click.option("--rounds", type=_POSITIVE, help="Rounds with --pool (default 20)."),
         click.argument("suite", required=False),
     ):
         command = decorate(command)
@@ -63,9 +73,9 @@ def _suite(options: dict[str, Any]) -> Suite:
     name, path = options["suite"], options["pool"]
     size: Size | None = options["size"]
     if (name is None) == (path is None):
-        raise GalaxyError("Name a suite, or your own data by --pool; one of the two.")
+        raise GalaxyError("Name either a suite or your own data with --pool.")
     if path is None:
-        _refuse(options, _OF_A_POOL, "is for --pool; a suite says it itself.")
+        _refuse(options, _OF_A_POOL, "is for --pool; a suite defines its own.")
         return load_suite(name, size or "frozen")
     _refuse(options, ("size",), "is for suites, not for --pool.")
     pool = own_pool(path, *(options[option] for option in ("labels", "kind", "column")))
@@ -80,12 +90,14 @@ def _refuse(options: dict[str, Any], names: Iterable[str], why: str) -> None:
 
 @bench.command()
 @_suite_options
-@click.option("--jobs", type=_POSITIVE, help="Runs at once; by default one a core.")
-@click.option("--log", multiple=True, help="tensorboard:DIR, mlflow:URI or wandb:PROJECT.")
+@click.option("--jobs", type=_POSITIVE, help="Parallel runs (default: one per core).")
+@click.option(
+    "--log", multiple=True, help="Report rounds to tensorboard:DIR, mlflow:URI or wandb:PROJECT."
+)
 def run(results: Path, jobs: int | None, log: tuple[str, ...], **options: Any) -> None:
-    """Run a suite, or what is missing of it. It may be killed at any time.
+    """Run a suite, or the part of it that is missing. You can stop and resume at any time.
 
-    SUITE is a TOML file, or the name of one in the folder suites.
+    SUITE is a TOML file or the name of an installed suite (see bench suites).
 
     \b
     Example:
@@ -93,16 +105,31 @@ def run(results: Path, jobs: int | None, log: tuple[str, ...], **options: Any) -
       galaxy-al bench run --pool mails.csv --labels folder
     """
     from galaxy_al.experiments.console.bench import show_run
-    from galaxy_al.experiments.trackers import make_logger
+    from galaxy_al.experiments.trackers import make_tracker
 
-    show_run(_suite(options), results, jobs, [make_logger(spec) for spec in log])
-    click.echo(f"The results are in {results}. bench report, with the same options, shows them.")
+    show_run(_suite(options), results, jobs, [make_tracker(spec) for spec in log])
+    click.echo(f"The results are in {results}. See them with bench report and the same options.")
+
+
+@bench.command()
+def suites() -> None:
+    """List the installed suites.
+
+    \b
+    Example:
+      galaxy-al bench suites
+    """
+    from galaxy_al.experiments.suite import load_suite, suite_names
+
+    for name in suite_names():
+        suite = load_suite(name, "frozen")
+        click.echo(f"{name:<14}{suite.figure}: {suite.title}")
 
 
 @bench.command()
 @_suite_options
 def status(results: Path, **options: Any) -> None:
-    """Show how far a suite is.
+    """Show the progress of a suite.
 
     \b
     Example:
@@ -117,16 +144,21 @@ def status(results: Path, **options: Any) -> None:
 
 
 @bench.command()
-@click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, show_default=True)
 @click.option(
-    "--format", "ending", type=click.Choice(["csv", "parquet", "json"]), default="csv",
-    show_default=True, help="json is one object a line.",
+    "--results", type=click.Path(path_type=Path), default=_RESULTS, show_default=True,
+    help="The SQLite file that stores the results.",
 )  # fmt: skip
 @click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="By default beside it."
+    "--format", "ending", type=click.Choice(["csv", "parquet", "json"]), default="csv",
+    show_default=True, help="json: one object per line.",
+)  # fmt: skip
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="By default beside the results.",
 )
 def export(results: Path, ending: str, output: Path | None) -> None:
-    """Write every round of all results as a table: measures, seconds, indices, versions.
+    """Write every round as a table: measures, seconds, indices, versions.
 
     \b
     Example:
@@ -150,19 +182,20 @@ def export(results: Path, ending: str, output: Path | None) -> None:
 )  # fmt: skip
 @click.option(
     "--format", "formats", type=click.Choice(["png", "svg", "pdf"]), multiple=True,
-    default=["png"], show_default=True, help="May be given several times.",
+    default=["png"], show_default=True, help="Repeat for several formats.",
 )  # fmt: skip
 def plot(results: Path, output: Path, formats: tuple[str, ...], **options: Any) -> None:
-    """Draw a suite's figures: means, standard errors, smoothed as in the paper and raw.
+    """Draw the figures of a suite: means and standard errors, smoothed and raw.
 
     \b
     Example:
       galaxy-al bench plot figure4 --format png --format pdf
     """
     from galaxy_al.experiments.plots import save_figure, setting_figure
+    from galaxy_al.system.files import make_folder
 
     suite, found = _found(options, results)
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     for setting in found:
         panels = {measure: setting.curves[measure] for measure in suite.measures}
         figure = setting_figure(f"{suite.title}: {setting.name}", panels)
@@ -176,9 +209,9 @@ def plot(results: Path, output: Path, formats: tuple[str, ...], **options: Any) 
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="By default SUITE.html."
 )
 def report(results: Path, output: Path | None, **options: Any) -> None:
-    """Write one page with a suite's figures and tables, with nothing outside it.
+    """Write the figures and tables of a suite as one self-contained HTML page.
 
-    With an output that ends in .md, only the tables.
+    An output that ends in .md gets only the tables.
 
     \b
     Example:

@@ -1,31 +1,27 @@
-"""The command line: one short function a command."""
+"""The command line: one short function per command."""
 
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 
 import click
 
 from galaxy_al.cli.bench import bench
-from galaxy_al.cli.project import (
-    export,
-    init,
-    label,
-    pool_options,
-    predict,
-    report_problems,
-    status,
-    train,
-)
-from galaxy_al.errors import GalaxyError
+from galaxy_al.cli.data import data
+from galaxy_al.cli.project import export, init, label, predict, status, train
+from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.version import __version__
 
 
 @click.group()
 @click.version_option(__version__, prog_name="galaxy-al")
-def cli() -> None:
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(context: click.Context, debug: bool) -> None:
     """Find and label the rare classes of a large pool with as few labels as possible."""
+    context.ensure_object(dict)["debug"] = debug
 
 
 @cli.command()
@@ -37,7 +33,7 @@ def cli() -> None:
     help="Where to write the picture.",
 )
 def demo(output: Path) -> None:
-    """Run the default, GALAXY and three baselines on digits of which three are rare.
+    """Compare the default strategy, GALAXY and three baselines on three rare digits.
 
     \b
     Example:
@@ -46,13 +42,13 @@ def demo(output: Path) -> None:
     from galaxy_al.experiments.console.demo import show_demo
 
     if not output.parent.is_dir():
-        raise GalaxyError(f"There is no folder {output.parent} to write {output.name} into.")
+        raise GalaxyError(f"Cannot write {output}: there is no folder {output.parent}.")
     show_demo(output)
 
 
 @cli.command()
 def strategies() -> None:
-    """List the strategies: what they ask for, what they need, and the paper.
+    """List the strategies: what each asks for, what it needs, and its paper.
 
     \b
     Example:
@@ -69,73 +65,12 @@ def strategies() -> None:
             click.secho(f"{'':<{width}}  {line}", dim=True)
 
 
-@cli.group()
-def data() -> None:
-    """The paper's settings and your own pools.
-
-    \b
-    Example:
-      galaxy-al data list
-    """
-
-
-@data.command("list")
-def data_list() -> None:
-    """List the paper's settings, their sizes and whether their data is there.
-
-    \b
-    Example:
-      galaxy-al data list
-    """
-    from galaxy_al.data import SETTINGS
-    from galaxy_al.system.folders import home_folder
-
-    click.echo(f"{'setting':<12}{'classes':>8}{'rare':>8}{'other':>8}{'epsilon':>9}  data")
-    for setting in SETTINGS.values():
-        rare, other = sum(setting.sizes[:-1]), setting.sizes[-1]
-        there = "there" if setting.is_there else "not downloaded"
-        click.echo(
-            f"{setting.name:<12}{setting.n_classes:>8}{rare:>8,}{other:>8,}"
-            f"{setting.imbalance:>9.4f}  {there}"
-        )
-    click.echo(f"Archives are kept in {home_folder()}; GALAXY_AL_HOME says otherwise.")
-
-
-@data.command("check")
-@pool_options
-@click.option("--label-column", help="Where a table has labels that are known already.")
-def data_check(
-    pool: Path,
-    kind: str | None,
-    column: str | None,
-    id_column: str | None,
-    label_column: str | None,
-) -> None:
-    """Read a pool of yours and say what is in it and what is wrong with it.
-
-    \b
-    Example:
-      galaxy-al data check photos/
-      galaxy-al data check mails.csv --kind texts --column body --label-column folder
-    """
-    from galaxy_al.data import load_pool
-
-    found = load_pool(
-        pool, kind=kind, column=column, id_column=id_column, label_column=label_column
-    )
-    click.echo(
-        f"{len(found):,} {found.kind}, the first {found.ids[0]!r}, the last {found.ids[-1]!r}"
-    )
-    for code, name in enumerate(found.classes):
-        click.echo(f"{int((found.labels == code).sum()):>10,} {name}")
-    if found.classes:
-        click.echo(f"{int((found.labels < 0).sum()):>10,} without a label")
-    report_problems(list(found.problems().values()), len(found))
-
-
 @cli.command()
-@click.option("--draws", type=click.IntRange(min=10), default=400, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--draws", type=click.IntRange(min=10), default=400, show_default=True,
+    help="Simulations per point of the grid.",
+)  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -144,7 +79,7 @@ def data_check(
     help="Where to write the picture: .png, .svg or .pdf.",
 )
 def theory(draws: int, seed: int, output: Path) -> None:
-    """Simulate the paper's theorems over a grid, and compare with their bounds.
+    """Simulate the paper's theorems over a grid and compare them with their bounds.
 
     \b
     Example:
@@ -155,14 +90,36 @@ def theory(draws: int, seed: int, output: Path) -> None:
     show_theory(draws, seed, output)
 
 
-for command in (bench, init, label, status, export, train, predict):
+for command in (bench, data, init, label, status, export, train, predict):
     cli.add_command(command)
 
 
 def main() -> None:
-    """Run the command line; an error is one line and exit code 1."""
+    """Run the command line and exit.
+
+    The exit code is 1 for an error that galaxy-al reports, 2 for wrong usage, 70 for a bug and
+    130 for Ctrl+C.
+    """
+    settings = {"debug": False}
     try:
-        cli()
-    except (GalaxyError, ValueError, OSError) as error:
-        click.echo(f"galaxy-al: {error}", err=True)
-        sys.exit(1)
+        code = cli.main(prog_name="galaxy-al", standalone_mode=False, obj=settings)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        code = 130
+    except Exception as error:
+        if settings["debug"]:
+            traceback.print_exc()
+        code = 1 if isinstance(error, GalaxyError) else 70
+        click.echo(f"galaxy-al: {_message(error)}", err=True)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, GalaxyError):
+        return one_line(error)
+    return (
+        f"internal error: {type(error).__name__}: {one_line(error)}. This is a bug. "
+        "Run `galaxy-al --debug ...` for the traceback, and report it."
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from galaxy_al.cli.data import pool_options, report_problems
 from galaxy_al.errors import GalaxyError
 
 if TYPE_CHECKING:
@@ -32,26 +32,6 @@ class _Format(click.ParamType):  # type: ignore[type-arg]  # generic only in new
         from galaxy_al.labelling.exports import EXPORTS
 
         return EXPORTS[value]
-
-
-def pool_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the argument POOL and the options for reading a table."""
-    for decorate in (
-        click.option("--id-column", help="The column of the ids in a table.  [default: id]"),
-        click.option("--column", help="The column of the texts, image files or vectors."),
-        click.option("--kind", help="What a table contains: texts, images or embeddings."),
-        click.argument("pool", type=click.Path(path_type=Path)),
-    ):
-        command = decorate(command)
-    return command
-
-
-def report_problems(problems: Sequence[str], total: int) -> None:
-    """Print which examples of a pool cannot be used."""
-    for problem in problems:
-        click.echo(problem, err=True)
-    if problems:
-        click.echo(f"Cannot be used: {len(problems):,} of {total:,} examples")
 
 
 class _WithModalities(click.Command):

@@ -1,4 +1,4 @@
-"""Curves over labels: means, errors, smoothing, and what can be read off them."""
+"""Curves over the number of labels: means, errors, smoothing, areas."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Curve:
     runs: Values
 
     def mean(self, window: int = 1) -> Values:
-        """The mean of the runs, smoothed over so many rounds."""
+        """The mean of the runs, smoothed over a window of rounds."""
         mean: Values = moving_average(self.runs, window).mean(axis=0)
         return mean
 
     def error(self, window: int = 1) -> Values:
-        """The standard error of that; not a number for a single run."""
+        """The standard error of the mean; NaN for a single run."""
         count = len(self.runs)
         if count < 2:
             return np.full(self.runs.shape[1], np.nan)
@@ -43,7 +43,7 @@ class Curve:
         return spread / float(np.sqrt(count))
 
     def at(self, n_labels: int) -> tuple[float, float] | None:
-        """Mean and standard error at so many labels, if all runs got there."""
+        """Mean and standard error at this number of labels, if the runs reach it."""
         where = np.flatnonzero(self.n_labels == n_labels)
         return None if not len(where) else (self.mean()[where[0]], self.error()[where[0]])
 
@@ -52,7 +52,7 @@ class Curve:
         return float(self.mean()[-1]), float(self.error()[-1])
 
     def area(self) -> tuple[float, float]:
-        """The area under the curve over that of 1 everywhere, and its standard error."""
+        """The area under the curve as a share of the largest possible, and its standard error."""
         if len(self.n_labels) == 1:
             return float(self.mean()[0]), float(self.error()[0])
         width = self.n_labels[-1] - self.n_labels[0]
@@ -61,7 +61,7 @@ class Curve:
         return float(areas.mean()), float(error)
 
     def labels_to_reach(self, level: float, window: int = WINDOW) -> int | None:
-        """The labels after which the smoothed mean first is at a level, if it ever is."""
+        """The number of labels at which the smoothed mean first reaches a level, if it does."""
         there = np.flatnonzero(self.mean(window) >= level)
         return int(self.n_labels[there[0]]) if len(there) else None
 
@@ -85,7 +85,7 @@ def moving_average(runs: Values, window: int) -> Values:
 def curves_of(
     table: dict[str, list[Any]], measure: str, keys: dict[str, list[str]], rounds: int
 ) -> dict[str, Curve]:
-    """By label, the curves of a measure; of the runs that have got the furthest.
+    """By label, the curves of a measure, from the runs with the most rounds.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def curves_of(
     keys
         By label, the keys of its runs.
     rounds
-        How many of them count.
+        The last round that counts.
     """
     runs: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
     share = measure == "rare_share"

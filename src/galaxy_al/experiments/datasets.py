@@ -27,13 +27,13 @@ class LabelledPool:
     items
         N x d embeddings, or images.
     truth
-        Classes; the last one is the big one.
+        Classes; the last one is the majority class.
     source
-        Says which data it is.
+        Identifies the data.
     n_left_out
         Labelled examples that cannot be read or are not finite.
     answers
-        What the annotator says, where that is not always the truth.
+        What the annotator answers, if that is not always the truth.
     """
 
     items: Any
@@ -43,7 +43,7 @@ class LabelledPool:
     answers: NDArray[np.int64] | None = None
 
     def answer(self, index: int) -> int:
-        """What the annotator says about an example."""
+        """What the annotator answers for an example."""
         return int((self.truth if self.answers is None else self.answers)[index])
 
     @property
@@ -56,8 +56,8 @@ class LabelledPool:
 def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
     """The data of one of `setting_names`, or of a user's pool named by `own_pool`.
 
-    For a head the images of a setting are embedded by the offline default, unless the folder
-    that ``GALAXY_AL_DATA`` names has embeddings ready.
+    A head gets the images of a setting as embeddings of the offline default, unless the folder
+    ``GALAXY_AL_DATA`` already has embeddings.
     """
     if is_own_pool(setting):
         return _own_pool(setting)
@@ -74,16 +74,16 @@ def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
 
 
 def setting_names() -> list[str]:
-    """The paper's settings; the same with rarer classes and with wrong answers."""
+    """The paper's settings, and variants of them with rarer classes and with wrong answers."""
     return [*SETTINGS, *(f"{name}-{variant}" for variant in _VARIANTS for name in SETTINGS)]
 
 
-THINNED_TO = 1000  # examples of the big class for each one of a rare class
+THINNED_TO = 1000  # examples of the majority class per example of a rare class
 FLIP_RATE = 0.1
 
 
 def _thinned(data: LabelledPool) -> LabelledPool:
-    """Of each rare class only 1 for every 1,000 of the big one are left, one at least."""
+    """Keeps at most 1 example of a rare class per 1,000 of the majority class, and at least 1."""
     rng, counts = np.random.default_rng(0), np.bincount(data.truth)
     most = max(counts[-1] // THINNED_TO, 1)
     rare = [rng.permutation(np.flatnonzero(data.truth == k)) for k in range(len(counts) - 1)]
@@ -100,7 +100,7 @@ def _thinned(data: LabelledPool) -> LabelledPool:
 
 
 def _noisy(data: LabelledPool) -> LabelledPool:
-    """One answer in ten is wrong, and stays so whoever asks again."""
+    """One answer in ten is wrong, and stays wrong when the example is asked again."""
     annotator = noisy_annotator(data.truth, FLIP_RATE, np.random.default_rng(0))
     answers = np.array([annotator(i) for i in range(len(data.truth))])
     return replace(data, answers=answers, source=f"{data.source}, {FLIP_RATE:.0%} wrong answers")
@@ -112,14 +112,14 @@ _OWN = "pool:"
 
 
 def own_pool(path: Path, labels: str | None, kind: str | None, column: str | None) -> str:
-    """A user's pool as a setting: all that is needed to read it."""
+    """A user's pool as a setting: everything that is needed to read it."""
     given = {"label_column": labels, "kind": kind, "column": column}
     options = {name: value for name, value in given.items() if value is not None}
     return _OWN + json.dumps({"path": str(path.resolve()), **options})
 
 
 def setting_title(setting: str) -> str:
-    """What people call a setting."""
+    """The name of a setting in tables and figures."""
     if not is_own_pool(setting):
         return setting
     return Path(json.loads(setting.removeprefix(_OWN))["path"]).stem
@@ -131,7 +131,7 @@ def _own_pool(setting: str) -> LabelledPool:
     pool = load_pool(**options)
     known = np.flatnonzero(pool.labels >= 0)
     if len(set(pool.labels[known].tolist())) < 2:
-        raise GalaxyError(f"{path} must have labels of two classes or more.")
+        raise GalaxyError(f"{path} must have labels of at least two classes.")
     pool = pool.take(known)
     source = digest([pool.content, pool.labels.tobytes()])
     if pool.modality.is_embedded:
@@ -143,7 +143,7 @@ def _own_pool(setting: str) -> LabelledPool:
 
 
 def is_own_pool(setting: str) -> bool:
-    """Whether it is a user's pool and none of the paper's settings."""
+    """Whether it is a user's pool, not one of the paper's settings."""
     return setting.startswith(_OWN)
 
 

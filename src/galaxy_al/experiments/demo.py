@@ -1,4 +1,4 @@
-"""The main job on data that comes along: rare digits among common ones."""
+"""The main job on data that scikit-learn brings: rare digits among common ones."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def digits_pool() -> DemoPool:
 def run_demo(pool: DemoPool, strategies: Sequence[str] = STRATEGIES_SHOWN) -> Iterator[DemoRun]:
     """Every strategy with every seed, in parallel, as they finish."""
     with ProcessPoolExecutor(initializer=_use_one_thread) as processes:
-        cells = [
+        futures = [
             processes.submit(_run, pool, strategy, seed)
             for seed in SEEDS
             for strategy in strategies
         ]
-        for cell in as_completed(cells):
-            yield cell.result()
+        for future in as_completed(futures):
+            yield future.result()
 
 
 def demo_curves(
@@ -100,7 +100,7 @@ def _run(pool: DemoPool, strategy: str, seed: int) -> DemoRun:
 
 
 def _use_one_thread() -> None:
-    """Two processes with two threads each would wait for one another."""
+    """More threads than cores would slow each other down."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)

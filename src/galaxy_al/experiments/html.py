@@ -1,4 +1,4 @@
-"""A suite's results as a page: everything in one HTML file, or the tables in Markdown."""
+"""The results of a suite as one HTML file, or its tables in Markdown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def markdown_report(suite: Suite, all_found: list[SettingResults]) -> str:
 
 
 def html_report(suite: Suite, all_found: list[SettingResults]) -> str:
-    """One page with everything in it: figures, tables, what was run with what."""
+    """One self-contained page: figures, tables, and the versions of the packages."""
     parts = [_about(suite, "; ".join(sorted({found.versions for found in all_found})))]
     parts.extend(map(_html_table, overview(all_found) if len(all_found) > 1 else ()))
     for found in all_found:
@@ -41,10 +41,10 @@ def html_report(suite: Suite, all_found: list[SettingResults]) -> str:
 
 
 def _unfinished(found: SettingResults) -> str:
-    """What a reader must know of runs that are not all there."""
+    """Names the methods that are not complete."""
     if not found.unfinished:
         return ""
-    return f"Not all of it is run: {', '.join(found.unfinished)}."
+    return f"Not complete: {', '.join(found.unfinished)}."
 
 
 def _about(suite: Suite, versions: str) -> str:

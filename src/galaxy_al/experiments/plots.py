@@ -1,4 +1,4 @@
-"""The pictures; the only module that imports matplotlib."""
+"""The figures; the only module that imports matplotlib."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from galaxy_al.experiments.curves import WINDOW, Curve
 from galaxy_al.experiments.theory import Check
 from galaxy_al.system.files import writing
 
-# Okabe and Ito's colours can be told apart by the colour-blind; after them, they come dashed.
+# Okabe and Ito's palette for colour-blind readers; the ninth method and later ones are dashed.
 COLORS = ("#D55E00", "#0072B2", "#009E73", "#777777", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MEASURE_TITLES = {
     "balanced_accuracy": "balanced accuracy",
@@ -25,7 +25,7 @@ MEASURE_TITLES = {
 
 
 def demo_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
-    """One panel for each measure: by strategy, its mean and a band of one standard error."""
+    """One panel per measure: the mean of each strategy and a band of one standard error."""
     figure = Figure(figsize=(5 * len(panels), 4.2), layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (measure, curves) in zip(all_axes, panels.items()):
@@ -38,7 +38,7 @@ def demo_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
 
 
 def setting_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
-    """By measure and strategy, the mean smoothed as in the paper, and beside it the raw one."""
+    """One row per measure: the means smoothed as in the paper, and raw beside them."""
     figure = Figure(figsize=(11.5, 4.3 * len(panels)), layout="constrained")
     rows = figure.subplots(len(panels), 2, squeeze=False, sharey="row")
     for row, (measure, curves) in zip(rows, panels.items()):
@@ -86,7 +86,7 @@ def theory_figure(checks: Sequence[Check]) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path, formats: Iterable[str]) -> list[Path]:
-    """Write a figure in several formats; the name gets each one's ending."""
+    """Write a figure in several formats; each file gets the suffix of its format."""
     written = []
     for ending in formats:
         target = path.with_name(f"{path.name}.{ending}")
@@ -122,7 +122,7 @@ def _frame(axes: Axes, title: str) -> None:
 
 
 def _legend_by_height(axes: Axes, final: dict[str, float]) -> None:
-    """Beside the lines, in the order in which these end."""
+    """A legend beside the lines, in the order of their final values."""
     handles, labels = axes.get_legend_handles_labels()
     lines = dict(zip(labels, handles))
     order = sorted(final, key=lambda label: -final[label])
@@ -133,6 +133,6 @@ def _legend_by_height(axes: Axes, final: dict[str, float]) -> None:
         fontsize=9,
         loc="center left",
         bbox_to_anchor=(1.01, 0.5),
-        title="from above, in the end",
+        title="by final value",
         title_fontsize=8,
     )

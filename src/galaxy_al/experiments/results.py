@@ -1,4 +1,4 @@
-"""Results of simulated runs: one SQLite file, added to after every round."""
+"""Results of simulated runs: one SQLite file that grows after every round."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import platform
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.experiments.suite import Cell
+from galaxy_al.experiments.suite import MEASURES, Run, config_key
 from galaxy_al.simulation import Round
+from galaxy_al.system.migrations import migrate, refuse_newer, schema_version
 from galaxy_al.version import __version__
 
-_SCHEMA = """
+_FIRST_SCHEMA = (
+    """
 create table if not exists cells (
     key text primary key, setting text not null, label text not null, seed integer not null,
     batch_size integer not null, n_examples integer not null, n_rare integer not null,
     data text not null, config text not null, versions text not null
-) strict;
+) strict
+""",
+    """
 create table if not exists rounds (
     key text not null references cells, round integer not null, n_labels integer not null,
     balanced_accuracy real not null, average_precision real not null, f1 real not null,
@@ -30,14 +34,30 @@ create table if not exists rounds (
     scoring real not null, judging real not null, whole real not null,
     indices text not null, generator_state text not null,
     primary key (key, round)
-) strict;
-"""
+) strict
+""",
+)
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 
 
+def _rename_methods(db: sqlite3.Connection) -> None:
+    """A run is called a run now and a contender a method; keys follow from the config."""
+    db.execute("alter table cells rename to runs")
+    for key, text in db.execute("select key, config from runs").fetchall():
+        config = json.loads(text)
+        config["method"] = config.pop("contender")
+        new = config_key(config)
+        row = (new, json.dumps(config, sort_keys=True), key)
+        db.execute("update runs set key = ?, config = ? where key = ?", row)
+        db.execute("update rounds set key = ? where key = ?", (new, key))
+
+
+_STEPS = (_FIRST_SCHEMA, _rename_methods)
+
+
 @dataclass(frozen=True)
-class Progress:
-    """How far a run is."""
+class RunProgress:
+    """How much of a run is done."""
 
     rounds: int
     n_labels: int
@@ -45,7 +65,7 @@ class Progress:
     n_examples: int
 
     def is_done(self, rounds: int) -> bool:
-        """Whether it has so many rounds, or has labelled everything."""
+        """Whether it has this many rounds, or has labelled everything."""
         return self.rounds >= rounds or self.n_labels >= self.n_examples
 
 
@@ -55,94 +75,106 @@ class Results:
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
         self.path = Path(path)
         if must_exist and not self.path.exists():
-            raise GalaxyError(f"There are no results in {self.path}.")
+            raise GalaxyError(f"There is no results file {self.path}.")
         if not self.path.parent.is_dir():
             raise GalaxyError(f"There is no folder {self.path.parent} for {self.path.name}.")
         with self._naming():
-            self._db = self._opened(is_read_only=must_exist)
+            if must_exist:
+                self._db = self._connect("ro")
+                self._db.execute("select indices, generator_state from rounds limit 1")
+                refuse_newer(self._db, len(_STEPS), self.path)
+                if schema_version(self._db) == len(_STEPS):
+                    return
+                self._db.close()
+            self._db = self._connect("rwc")
+            migrate(self._db, _STEPS, self.path)
+            self._db.execute("pragma journal_mode = wal")
+            self._db.execute("pragma synchronous = normal")
 
-    def _opened(self, is_read_only: bool) -> sqlite3.Connection:
-        if is_read_only:
-            place = f"{self.path.absolute().as_uri()}?mode=ro"
-            db = sqlite3.connect(place, uri=True, timeout=60, isolation_level=None)
-            db.execute("select indices, generator_state from rounds limit 1")
-            return db
-        db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-        db.execute("pragma journal_mode = wal")
-        db.execute("pragma synchronous = normal")
-        db.executescript(_SCHEMA)
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        place = f"{self.path.absolute().as_uri()}?mode={mode}"
+        db = sqlite3.connect(place, uri=True, timeout=60, isolation_level=None)
+        db.row_factory = sqlite3.Row
         return db
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
-    def begin(self, cell: Cell, *, n_examples: int, n_rare: int, data: str) -> None:
-        """Note a run before its first round; one that has rounds stays as it is.
+    def begin(self, run: Run, *, n_examples: int, n_rare: int, data: str) -> None:
+        """Record a run before its first round; a run that has rounds stays as it is.
 
         Parameters
         ----------
         data
-            Says which data it is; a run cannot go on with another.
+            Identifies the data; a run cannot resume on other data.
         """
-        self.check_data(cell, data)
-        config = json.dumps(cell.config, sort_keys=True)
-        row: tuple[Any, ...] = (cell.key, cell.setting, cell.contender.label, cell.seed)
-        row += (cell.batch_size, n_examples, n_rare, data, config, json.dumps(_versions()))
+        self.check_data(run, data)
+        config = json.dumps(run.config, sort_keys=True)
+        row: dict[str, Any] = {"key": run.key, "setting": run.setting, "label": run.method.label}
+        row |= {"seed": run.seed, "batch_size": run.batch_size, "n_examples": n_examples}
+        row |= {"n_rare": n_rare, "data": data, "config": config}
+        row["versions"] = json.dumps(_versions())
         with self._naming():
             has_rounds = "select 1 from rounds where key = ?"
-            if not self._db.execute(has_rounds, (cell.key,)).fetchone():
-                self._db.execute(f"insert or replace into cells values ({_marks(row)})", row)
+            if not self._db.execute(has_rounds, (run.key,)).fetchone():
+                self._insert("or replace into runs", row)
 
-    def check_data(self, cell: Cell, data: str) -> None:
-        """Refuse other data than that of a run's rounds so far."""
-        query = "select data from cells join rounds using (key) where key = ? limit 1"
+    def check_data(self, run: Run, data: str) -> None:
+        """Refuse data that differs from the data of the run's earlier rounds."""
+        query = "select data from runs join rounds using (key) where key = ? limit 1"
         with self._naming():
-            found = self._db.execute(query, (cell.key,)).fetchone()
-        if found and found[0] != data:
+            found = self._db.execute(query, (run.key,)).fetchone()
+        if found and found["data"] != data:
             raise GalaxyError(
-                f"{self.path} has results of {cell.contender.label} on other data than there is "
-                "now. Name another file by --results."
+                f"{self.path} has results of {run.method.label} on other data: the data has "
+                "changed since. Name another file with --results."
             )
 
-    def add(self, cell: Cell, number: int, step: Round, whole: float) -> None:
-        """Add a round; it is in the file when this returns.
+    def add(self, run: Run, number: int, step: Round, whole: float) -> None:
+        """Add a round; it is in the file when this method returns.
 
         Parameters
         ----------
         number
             Of the round, from 1.
         whole
-            Seconds taken by all of it.
+            Seconds that the whole round took.
         """
-        row: tuple[Any, ...] = (cell.key, number, step.n_labels, step.balanced_accuracy)
-        row += (step.average_precision, step.f1, step.rare_found, *astuple(step.seconds), whole)
-        row += (json.dumps(step.indices), json.dumps(step.generator_state))
+        row: dict[str, Any] = {"key": run.key, "round": number, "n_labels": step.n_labels}
+        row |= {measure: getattr(step, measure) for measure in MEASURES}
+        row |= {**asdict(step.seconds), "whole": whole, "indices": json.dumps(step.indices)}
+        row["generator_state"] = json.dumps(step.generator_state)
         with self._naming():
-            self._db.execute(f"insert or ignore into rounds values ({_marks(row)})", row)
+            self._insert("or ignore into rounds", row)
 
-    def asked(self, cell: Cell) -> tuple[list[list[int]], dict[str, Any] | None]:
-        """What a run has asked, round by round, and where its random choices stood then."""
+    def _insert(self, place: str, row: dict[str, Any]) -> None:
+        columns, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+        self._db.execute(f"insert {place} ({columns}) values ({marks})", row)
+
+    def asked(self, run: Run) -> tuple[list[list[int]], dict[str, Any] | None]:
+        """What a run has asked, round by round, and the generator's state after the last round."""
         query = "select indices, generator_state from rounds where key = ? order by round"
         with self._naming():
-            rows = self._db.execute(query, (cell.key,)).fetchall()
-        state = json.loads(rows[-1][1]) if rows else None
-        return [json.loads(indices) for indices, _ in rows], state
+            rows = self._db.execute(query, (run.key,)).fetchall()
+        state = json.loads(rows[-1]["generator_state"]) if rows else None
+        return [json.loads(row["indices"]) for row in rows], state
 
-    def progress(self, most: int) -> dict[str, Progress]:
-        """By key, how far each run is, of so many rounds at most."""
-        query = """select key, round, n_labels, balanced_accuracy, n_examples
-            from rounds join cells using (key)
+    def progress(self, most: int) -> dict[str, RunProgress]:
+        """By key, the progress of each run, not counting rounds after ``most``."""
+        query = """select key, round as rounds, n_labels, balanced_accuracy, n_examples
+            from rounds join runs using (key)
             join (select key as its, max(round) as last from rounds where round <= ? group by key)
             on key = its and round = last"""
         with self._naming():
             rows = self._db.execute(query, (most,)).fetchall()
-        return {key: Progress(*rest) for key, *rest in rows}
+        names = RunProgress.__dataclass_fields__
+        return {row["key"]: RunProgress(**{name: row[name] for name in names}) for row in rows}
 
     def table(self) -> dict[str, list[Any]]:
         """All rounds as columns, with the run that each belongs to."""
         query = """select setting, label, seed, batch_size, n_examples, n_rare, rounds.*,
-            config, versions from rounds join cells using (key)
+            config, versions from rounds join runs using (key)
             order by setting, label, seed, key, round"""
         with self._naming():
             cursor = self._db.execute(query)
@@ -156,12 +188,8 @@ class Results:
         try:
             yield
         except sqlite3.Error as error:
-            reason = "it holds no results, or old ones" if "no such" in str(error) else error
+            reason = "this is not a results file" if "no such" in str(error) else error
             raise GalaxyError(f"{self.path}: {reason}.") from error
-
-
-def _marks(row: tuple[Any, ...]) -> str:
-    return ", ".join("?" * len(row))
 
 
 def _versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Running a suite: all its cells in parallel processes, watched from here."""
+"""Running a suite: its runs work in parallel processes, and this one reports their progress."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.experiments.datasets import is_own_pool, labelled_pool, setting_title
-from galaxy_al.experiments.results import Progress, Results
-from galaxy_al.experiments.runs import run_cell
-from galaxy_al.experiments.suite import Cell, Suite
+from galaxy_al.experiments.results import Results, RunProgress
+from galaxy_al.experiments.runs import complete_run
+from galaxy_al.experiments.suite import Run, Suite
 from galaxy_al.system.files import locked
 from galaxy_al.system.threads import n_threads
 
@@ -24,58 +24,60 @@ _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far a suite is.
+class SuiteProgress:
+    """How much of a suite is done.
 
     Parameters
     ----------
     progress
-        By key, of the cells that have begun.
+        By key, of the runs that have a round.
     running
-        The cells that are being worked on.
+        The runs that a process is working on.
     """
 
-    cells: list[Cell]
+    runs: list[Run]
     rounds: int
-    progress: dict[str, Progress]
-    running: list[Cell]
+    progress: dict[str, RunProgress]
+    running: list[Run]
 
     @property
     def rounds_done(self) -> int:
-        """Over all cells."""
-        return sum(self._rounds(cell) for cell in self.cells)
+        """Over all runs."""
+        return sum(self._rounds(run) for run in self.runs)
 
     @property
-    def cells_done(self) -> int:
-        """Cells that have all their rounds."""
-        return sum(self._rounds(cell) == self.rounds for cell in self.cells)
+    def runs_done(self) -> int:
+        """Runs that have all their rounds."""
+        return sum(self._rounds(run) == self.rounds for run in self.runs)
 
-    def _rounds(self, cell: Cell) -> int:
-        """Rounds done, or all if there is nothing left to ask."""
-        found = self.progress.get(cell.key)
+    def _rounds(self, run: Run) -> int:
+        """Rounds done; all of them if nothing is left to ask."""
+        found = self.progress.get(run.key)
         if found is None:
             return 0
         return self.rounds if found.is_done(self.rounds) else found.rounds
 
 
-def standing(suite: Suite, results: Results, running: list[Cell] | None = None) -> Standing:
-    """How far a suite is by its results."""
-    return Standing(suite.cells(), suite.rounds, results.progress(suite.rounds), running or [])
+def suite_progress(
+    suite: Suite, results: Results, running: list[Run] | None = None
+) -> SuiteProgress:
+    """The progress of a suite according to its results."""
+    return SuiteProgress(suite.runs(), suite.rounds, results.progress(suite.rounds), running or [])
 
 
 def run_suite(
     suite: Suite, path: Path, *, jobs: int | None = None, every: float = 1.0
-) -> Iterator[Standing]:
-    """Run what is missing of a suite, and tell how far it is every so many seconds.
+) -> Iterator[SuiteProgress]:
+    """Run what is missing of a suite, and report its progress every ``every`` seconds.
 
-    Cells run in processes of their own with one thread each: with more, sums would come out
-    otherwise by a last digit, and a run that goes on would not be the one it was. A cell that
-    fails does not stop the others; the first failure is raised at the end.
+    Each run has a process with one thread: with more threads sums can differ in the last digit,
+    and a run that resumes would not repeat its numbers. A run that fails does not stop the
+    others; the first failure is raised at the end.
 
     Parameters
     ----------
     jobs
-        How many cells at once; by default one for each core.
+        How many runs at once; by default one per core.
     """
     results = Results(path)
     with locked(path.with_name(path.name + ".lock"), wait=False):
@@ -83,14 +85,16 @@ def run_suite(
     results.close()
 
 
-def _run_unfinished(suite: Suite, results: Results, jobs: int, every: float) -> Iterator[Standing]:
+def _run_unfinished(
+    suite: Suite, results: Results, jobs: int, every: float
+) -> Iterator[SuiteProgress]:
     todo = _unfinished(suite, results)
     _check_data(suite, results, todo)
     with _one_thread_each():
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(jobs, len(todo) or 1), context, _end_with_parent) as processes:
-            futures: dict[Future[None], Cell] = {
-                processes.submit(run_cell, cell, suite.rounds, results.path): cell for cell in todo
+            futures: dict[Future[None], Run] = {
+                processes.submit(complete_run, run, suite.rounds, results.path): run for run in todo
             }
             try:
                 yield from _watch(suite, results, futures, every)
@@ -102,53 +106,53 @@ def _run_unfinished(suite: Suite, results: Results, jobs: int, every: float) -> 
     _raise_first_failure(futures)
 
 
-def _check_data(suite: Suite, results: Results, todo: list[Cell]) -> None:
-    """Fetch and embed what is needed, once for all processes; refuse other data than before."""
-    needed = {cell.setting for cell in todo} | set(filter(is_own_pool, suite.settings))
+def _check_data(suite: Suite, results: Results, todo: list[Run]) -> None:
+    """Fetch and embed the data once for all processes; refuse data that has changed."""
+    needed = {run.setting for run in todo} | set(filter(is_own_pool, suite.settings))
     for setting in suite.settings:
         if setting in needed:
             data = labelled_pool(setting, suite.head.takes_images)
-            for cell in suite.cells():
-                if cell.setting == setting:
-                    results.check_data(cell, data.source)
+            for run in suite.runs():
+                if run.setting == setting:
+                    results.check_data(run, data.source)
 
 
-def _unfinished(suite: Suite, results: Results) -> list[Cell]:
+def _unfinished(suite: Suite, results: Results) -> list[Run]:
     progress = results.progress(suite.rounds)
     return [
-        cell
-        for cell in suite.cells()
-        if cell.key not in progress or not progress[cell.key].is_done(suite.rounds)
+        run
+        for run in suite.runs()
+        if run.key not in progress or not progress[run.key].is_done(suite.rounds)
     ]
 
 
 def _watch(
-    suite: Suite, results: Results, futures: dict[Future[None], Cell], every: float
-) -> Iterator[Standing]:
+    suite: Suite, results: Results, futures: dict[Future[None], Run], every: float
+) -> Iterator[SuiteProgress]:
     waiting = set(futures)
     while waiting:
         _, waiting = wait(waiting, timeout=every)
         running = [futures[future] for future in waiting if future.running()]
-        yield standing(suite, results, running)
+        yield suite_progress(suite, results, running)
 
 
-def _raise_first_failure(futures: dict[Future[None], Cell]) -> None:
-    failures = [(cell, error) for future, cell in futures.items() if (error := future.exception())]
+def _raise_first_failure(futures: dict[Future[None], Run]) -> None:
+    failures = [(run, error) for future, run in futures.items() if (error := future.exception())]
     if failures:
-        cell, error = failures[0]
+        run, error = failures[0]
         if isinstance(error, BrokenProcessPool):
             raise GalaxyError(
-                "A process was killed, perhaps for want of memory. What was done is kept: run it "
-                "again to go on, with fewer jobs if need be."
+                "A process was killed, perhaps because memory ran out. Finished rounds are stored: "
+                "run the command again to resume, with fewer --jobs if necessary."
             ) from error
-        name = f"{cell.contender.label} on {setting_title(cell.setting)} with seed {cell.seed}"
+        name = f"{run.method.label} on {setting_title(run.setting)} with seed {run.seed}"
         raise GalaxyError(
             f"{len(failures)} of {len(futures)} runs failed. The first, {name}: {error}"
         ) from error
 
 
 def _end_with_parent() -> None:
-    """Let a process end when the one that started it is killed, whatever it is doing."""
+    """End this process when its parent is killed, even in the middle of a computation."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -161,7 +165,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Processes started within use one thread."""
+    """Processes that are started inside use one thread."""
     before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
     try:

@@ -1,4 +1,4 @@
-"""One run of a suite, from where it stands to its end."""
+"""One run of a suite, from its last round to its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.experiments.datasets import LabelledPool, labelled_pool
 from galaxy_al.experiments.results import Results
-from galaxy_al.experiments.suite import Cell, Head
+from galaxy_al.experiments.suite import Head, Run
 from galaxy_al.learner import Learner
 from galaxy_al.models.heads import NETWORKS
 from galaxy_al.models.protocols import AnyHead, TrainedModel, TrainsModels
@@ -21,59 +21,53 @@ from galaxy_al.simulation import play_round
 from galaxy_al.strategies import S2, make_strategy
 
 
-def run_cell(cell: Cell, rounds: int, path: Path) -> None:
-    """Run a cell to so many rounds, or to the end of the pool; each round is kept at once.
+def complete_run(run: Run, rounds: int, path: Path) -> None:
+    """Bring a run to ``rounds`` rounds or to the end of the pool; each round is stored at once.
 
-    A run that is there already goes on where it stands, and to exactly the same numbers.
+    A run that was interrupted resumes, and gives exactly the same numbers.
     """
-    data = labelled_pool(cell.setting, cell.head.takes_images)
+    data = labelled_pool(run.setting, run.head.takes_images)
     results = Results(path)
-    results.begin(cell, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
-    asked, generator_state = results.asked(cell)
+    results.begin(run, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
+    asked, generator_state = results.asked(run)
     if len(asked) < rounds:
-        learner = _learner(cell, data.items, int(data.truth.max()) + 1)
+        learner = _learner(run, data.items, int(data.truth.max()) + 1)
         if asked:
             done = {index: data.answer(index) for batch in asked for index in batch}
             learner.resume(done, generator_state)
-        _play(cell, learner, data, range(len(asked) + 1, rounds + 1), results)
+        _play(run, learner, data, range(len(asked) + 1, rounds + 1), results)
     results.close()
 
 
-def _play(
-    cell: Cell,
-    learner: Learner,
-    data: LabelledPool,
-    numbers: range,
-    results: Results,
-) -> None:
-    scores = _graph_scores if cell.contender.predictor == "graph" else None
+def _play(run: Run, learner: Learner, data: LabelledPool, numbers: range, results: Results) -> None:
+    scores = _graph_scores if run.method.predictor == "graph" else None
     begin = time.perf_counter()
     for number in numbers:
         step = play_round(learner, data.truth, data.answer, scores)
         if step is None:
             return
         now = time.perf_counter()
-        results.add(cell, number, step, now - begin)
+        results.add(run, number, step, now - begin)
         begin = now
 
 
-def _learner(cell: Cell, items: Any, n_classes: int) -> Learner:
-    contender = cell.contender
-    head = make_head(cell.head, n_classes, cell.seed)
-    if contender.predictor == "graph":
+def _learner(run: Run, items: Any, n_classes: int) -> Learner:
+    method = run.method
+    head = make_head(run.head, n_classes, run.seed)
+    if method.predictor == "graph":
         head = head if isinstance(head, str) else _Untrained(head)
     return Learner(
         items,
         n_classes,
-        strategy=make_strategy(contender.strategy, **contender.options),
+        strategy=make_strategy(method.strategy, **method.options),
         head=head,
-        batch_size=cell.batch_size,
-        seed=cell.seed,
+        batch_size=run.batch_size,
+        seed=run.seed,
     )
 
 
 def make_head(head: Head, n_classes: int, seed: int) -> AnyHead:
-    """What a suite's head is to a learner."""
+    """The head of a suite as a learner takes it."""
     if head.network not in NETWORKS:
         return head.network
     from galaxy_al.models.networks.training import RECIPES, Trainer
@@ -86,7 +80,7 @@ def make_head(head: Head, n_classes: int, seed: int) -> AnyHead:
 
 
 class _Untrained:
-    """For a run that is not judged by what is trained: it stays as it was in the beginning."""
+    """A head that never learns, for runs whose predictions come from the graph."""
 
     def __init__(self, head: Any) -> None:
         self._head: TrainsModels = head

@@ -1,18 +1,22 @@
-"""Suites: which strategies are compared, on what and how long. TOML files, one for each figure."""
+"""Suites: which strategies are compared, on what and for how long. One TOML file per figure."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.experiments.datasets import setting_names
+from galaxy_al.experiments.datasets import is_own_pool, setting_names
 from galaxy_al.models.heads import HEADS
 from galaxy_al.strategies import make_strategy
 from galaxy_al.system.files import digest, read_toml
+from galaxy_al.system.validation import validated
 
 Size = Literal["paper", "frozen"]
 SIZES: tuple[Size, ...] = get_args(Size)
@@ -40,20 +44,58 @@ QUICK_STRATEGIES = (
     "most-likely-positive",
     "random",
 )
-_POSITIVE = "a whole number, 1 or more"
+_CONFIG = ConfigDict(extra="forbid")
+_Count = Annotated[int, Field(strict=True, ge=1)]
+_Rate = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+_Seed = Annotated[int, Field(strict=True, ge=0, lt=1 << 32)]
+_Item = TypeVar("_Item", bound=Hashable)
 
 
-@dataclass(frozen=True)
+def _different(values: Sequence[_Item]) -> Sequence[_Item]:
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{value!r} is there twice")
+    return values
+
+
+def _known_setting(name: str) -> str:
+    return name if is_own_pool(name) else _choose(name, setting_names())
+
+
+def _known_measure(name: str) -> str:
+    return _choose(name, SHOWN_MEASURES)
+
+
+def _known_head(name: str) -> str:
+    return _choose(name, tuple(HEADS))
+
+
+def _choose(name: str, allowed: Sequence[str]) -> str:
+    if name not in allowed:
+        raise ValueError(f"unknown {name!r}. Choose from: {', '.join(allowed)}")
+    return name
+
+
+# A list in TOML becomes a tuple: neither empty nor with anything twice.
+_Some = Annotated[tuple[_Item, ...], Field(min_length=1), AfterValidator(_different)]
+
+
+@dataclass(frozen=True, config=_CONFIG)
 class Head:
     """What is trained and how; None means the value in `models.networks.training.RECIPES`."""
 
-    network: str = "auto"
-    hidden: int | None = None
+    network: Annotated[str, AfterValidator(_known_head)] = "auto"
+    hidden: _Count | None = None
     weights: str | None = None
-    epochs: int | None = None
-    batch_size: int | None = None
-    rate: float | None = None
-    weight_decay: float | None = None
+    epochs: _Count | None = None
+    batch_size: _Count | None = None
+    rate: _Rate | None = None
+    weight_decay: _Rate | None = None
+
+    def __post_init__(self) -> None:
+        for key, allowed in _ONLY_FOR.items():
+            if getattr(self, key) is not None and self.network not in allowed:
+                raise ValueError(f"{key} is for {' and '.join(allowed)}, not for {self.network}")
 
     @property
     def takes_images(self) -> bool:
@@ -61,99 +103,133 @@ class Head:
         return self.network == "resnet18"
 
 
-@dataclass(frozen=True)
-class Contender:
+@dataclass(frozen=True, config=_CONFIG)
+class Method:
     """A strategy with its options, and what predicts.
 
     Parameters
     ----------
     label
-        How it is called in tables and figures.
+        What tables and figures call it.
     predictor
         ``"head"``; or ``"graph"``, the nearest label on the graph of S2.
     """
 
-    label: str
+    label: Annotated[str, Field(pattern="^[^_]")]  # matplotlib hides what begins with _
     strategy: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
     predictor: Literal["head", "graph"] = "head"
+
+    def __post_init__(self) -> None:
+        make_strategy(self.strategy, **self.options)
+        if self.predictor == "graph" and self.strategy != "s2":
+            raise ValueError("predictor must be 'head'; 'graph' is for s2")
+
+
+def _method(entry: Any) -> Any:
+    """The name of a strategy, or a table with its options, as the fields of a `Method`."""
+    if isinstance(entry, str):
+        return {"label": entry, "strategy": entry}
+    if not isinstance(entry, dict):
+        return entry
+    fields = {key: entry[key] for key in ("label", "strategy", "predictor") if key in entry}
+    options = {key: value for key, value in entry.items() if key not in fields}
+    return {"label": entry.get("strategy"), "options": options, **fields}
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One run: a strategy on a setting from one random start."""
+class Run:
+    """A method on a setting from one random start."""
 
     setting: str
-    contender: Contender
+    method: Method
     seed: int
     batch_size: int
     head: Head
 
     @property
     def config(self) -> dict[str, Any]:
-        """All that its numbers follow from; how it is called is no part of it."""
+        """Everything that determines its numbers; the label is not part of it."""
         config = asdict(self)
-        del config["contender"]["label"]
+        del config["method"]["label"]
         return config
 
     @property
     def key(self) -> str:
-        """The same for the same run, in whatever suite it is and however long."""
-        return digest([repr(sorted(_flat(self.config)))])
+        """The same for the same run, in every suite and for any number of rounds."""
+        return config_key(self.config)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_CONFIG)
 class Suite:
-    """Settings x strategies x seeds.
+    """Settings x methods x seeds.
 
     Parameters
     ----------
     figure
         Which figure of the paper this is.
+    strategies
+        The methods that are compared.
     measures
-        What the figure shows, of `SHOWN_MEASURES`.
+        What the figure shows.
     """
 
     name: str
     title: str
     figure: str
     size: Size
-    settings: tuple[str, ...]
-    contenders: tuple[Contender, ...]
-    seeds: tuple[int, ...]
-    batch_size: int
-    rounds: int
+    settings: _Some[Annotated[str, AfterValidator(_known_setting)]]
+    strategies: Annotated[
+        tuple[Annotated[Method, BeforeValidator(_method)], ...], Field(min_length=1)
+    ]
+    seeds: _Some[_Seed]
+    batch_size: _Count
+    rounds: _Count
     head: Head
-    measures: tuple[str, ...]
+    measures: _Some[Annotated[str, AfterValidator(_known_measure)]] = ("balanced_accuracy",)
 
-    def cells(self) -> list[Cell]:
-        """Every run; those of a setting together, and all strategies of a seed before the next."""
+    def __post_init__(self) -> None:
+        if len({method.label for method in self.strategies}) < len(self.strategies):
+            raise ValueError("strategies: two have the same label")
+        if len({run.key for run in self.runs()}) < len(self.runs()):
+            raise ValueError("strategies: two have the same options")
+
+    def runs(self) -> list[Run]:
+        """Every run; those of a setting together, and all methods of a seed before the next."""
         return [
-            Cell(setting, contender, seed, self.batch_size, self.head)
+            Run(setting, method, seed, self.batch_size, self.head)
             for setting in self.settings
             for seed in self.seeds
-            for contender in self.contenders
+            for method in self.strategies
         ]
 
 
-def load_suite(name: str | Path, size: Size) -> Suite:
-    """A suite from its file, or by its name from the folder ``suites``.
+def suite_names() -> list[str]:
+    """The suites that are installed with galaxy-al."""
+    return sorted(Path(file.name).stem for file in _installed().iterdir())
 
-    That is here, or where galaxy-al was installed from.
-    """
-    path, folders = Path(name), (Path("suites"), Path(__file__).with_name("suites"))
-    if path.suffix != ".toml":
-        places = [folder / f"{name}.toml" for folder in folders]
-        path = next((place for place in places if place.exists()), places[0])
+
+def load_suite(name: str | Path, size: Size) -> Suite:
+    """A suite from its TOML file, or one of `suite_names`."""
+    path = Path(name) if Path(name).suffix == ".toml" else _installed() / f"{name}.toml"
     if not path.exists():
-        known = {file.stem for folder in folders for file in folder.glob("*.toml")}
-        found = ", ".join(sorted(known)) or "none"
-        raise GalaxyError(f"There is no suite {path}. In the folder suites there are: {found}.")
-    return _Reader(path, size).suite(read_toml(path))
+        found = ", ".join(suite_names())
+        raise GalaxyError(f"There is no suite {name}. Name a TOML file or choose from: {found}.")
+    content = read_toml(path)
+    if not isinstance(content.get(size), dict):
+        raise GalaxyError(f"{path}: the table [{size}] is missing.")
+    table = {key: value for key, value in content.items() if key not in SIZES} | content[size]
+    return validated(Suite, {"name": path.stem, "size": size, **table}, path)
+
+
+def _installed() -> Path:
+    folder = files("galaxy_al.experiments") / "suites"
+    assert isinstance(folder, Path)
+    return folder
 
 
 def pool_suite(pool: str, title: str, batch_size: int, rounds: int) -> Suite:
-    """Which strategy would have served best on a labelled pool: all that take seconds a batch.
+    """Which strategy would have served best on a labelled pool: all that take seconds per batch.
 
     Parameters
     ----------
@@ -166,7 +242,7 @@ def pool_suite(pool: str, title: str, batch_size: int, rounds: int) -> Suite:
         figure="own data",
         size="frozen",
         settings=(pool,),
-        contenders=tuple(Contender(name, name) for name in QUICK_STRATEGIES),
+        strategies=tuple(Method(name, name) for name in QUICK_STRATEGIES),
         seeds=(0, 1, 2, 3),
         batch_size=batch_size,
         rounds=rounds,
@@ -175,131 +251,9 @@ def pool_suite(pool: str, title: str, batch_size: int, rounds: int) -> Suite:
     )
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Checks a suite's keys; every error names the file and the key."""
-
-    path: Path
-    size: Size
-
-    def suite(self, content: dict[str, Any]) -> Suite:
-        top = {key: value for key, value in content.items() if key not in SIZES}
-        if self.size not in content:
-            raise self.error(f"has no table [{self.size}]")
-        table = {**top, **self.want(content, self.size, dict, "a table")}
-        known = {*Suite.__dataclass_fields__, "strategies"} - {"name", "size", "contenders"}
-        self.refuse_unknown(table, known, "")
-        names = setting_names()
-        measures = self.want_list(table, "measures", str, default=["balanced_accuracy"])
-        suite = Suite(
-            name=self.path.stem,
-            title=self.want(table, "title", str, "a text"),
-            figure=self.want(table, "figure", str, "a text"),
-            size=self.size,
-            settings=self.choices("settings", self.want_list(table, "settings", str), names),
-            contenders=tuple(self.contenders(table)),
-            seeds=self.seeds(table),
-            batch_size=self.positive(table, "batch_size"),
-            rounds=self.positive(table, "rounds"),
-            head=self.head(self.want(table, "head", dict, "a table")),
-            measures=self.choices("measures", measures, SHOWN_MEASURES),
-        )
-        keys = [cell.key for cell in suite.cells()]
-        if len(set(keys)) < len(keys):
-            raise self.error("two of its runs are the same: see settings, strategies and seeds")
-        return suite
-
-    def seeds(self, table: dict[str, Any]) -> tuple[int, ...]:
-        seeds = self.want_list(table, "seeds", int)
-        if not all(0 <= seed < 1 << 32 for seed in seeds) or len(set(seeds)) < len(seeds):
-            raise self.error(f"seeds must be different numbers, 0 or more, got {seeds}")
-        return tuple(seeds)
-
-    def contenders(self, table: dict[str, Any]) -> Iterator[Contender]:
-        labels = set[str]()
-        for number, entry in enumerate(self.want_list(table, "strategies", (str, dict))):
-            contender = self.contender(f"strategies[{number}]", entry)
-            if contender.label in labels:
-                raise self.error(f"strategies: two are called {contender.label!r}")
-            labels.add(contender.label)
-            yield contender
-
-    def contender(self, key: str, entry: str | dict[str, Any]) -> Contender:
-        options = {"strategy": entry} if isinstance(entry, str) else dict(entry)
-        name = options.pop("strategy", None)
-        label: Any = options.pop("label", name)
-        predictor: Any = options.pop("predictor", "head")
-        if not isinstance(name, str) or not isinstance(label, str) or label[:1] in ("", "_"):
-            raise self.error(f"{key} must name a strategy, and a label if any, got {entry!r}")
-        if predictor not in ("head", "graph") or (predictor == "graph" and name != "s2"):
-            raise self.error(f"{key}.predictor must be 'head', or 'graph' for s2")
-        try:
-            make_strategy(name, **options)
-        except ValueError as error:
-            raise self.error(f"{key}: {str(error).rstrip('.')}") from error
-        return Contender(label, name, options, predictor)
-
-    def head(self, table: dict[str, Any]) -> Head:
-        self.refuse_unknown(table, set(Head.__dataclass_fields__), "head.")
-        network = self.want(table, "network", str, "a text", "head.")
-        self.choices("head.network", [network], tuple(HEADS))
-        for key in ("hidden", "epochs", "batch_size"):
-            if key in table:
-                self.positive(table, key, "head.")
-        for key in ("rate", "weight_decay"):
-            if key in table and not (_is_number(table[key]) and 0 <= table[key] < math.inf):
-                raise self.error(f"head.{key} must be a number, 0 or more, got {table[key]!r}")
-        if "weights" in table:
-            self.want(table, "weights", str, "a text", "head.")
-        for key, allowed in _ONLY_FOR.items():
-            if key in table and network not in allowed:
-                raise self.error(f"head.{key} is for {' and '.join(allowed)}, not for {network}")
-        return Head(**table)
-
-    def want(
-        self, table: dict[str, Any], key: str, kind: Any, called: str, within: str = ""
-    ) -> Any:
-        if key not in table:
-            raise self.error(f"lacks the key {within}{key}")
-        if not isinstance(table[key], kind) or isinstance(table[key], bool):
-            raise self.error(f"{within}{key} must be {called}, got {table[key]!r}")
-        return table[key]
-
-    def want_list(
-        self, table: dict[str, Any], key: str, kind: Any, default: list[Any] | None = None
-    ) -> list[Any]:
-        if default is not None and key not in table:
-            return default
-        values: list[Any] = self.want(table, key, list, "a list")
-        is_right = [isinstance(value, kind) and not isinstance(value, bool) for value in values]
-        if not values or not all(is_right):
-            raise self.error(f"{key} must be a list of one or more, got {values!r}")
-        return values
-
-    def positive(self, table: dict[str, Any], key: str, within: str = "") -> int:
-        value: int = self.want(table, key, int, _POSITIVE, within)
-        if value < 1:
-            raise self.error(f"{within}{key} must be {_POSITIVE}, got {value}")
-        return value
-
-    def choices(self, key: str, values: list[str], allowed: Any) -> tuple[str, ...]:
-        for value in values:
-            if value not in allowed:
-                raise self.error(f"{key}: unknown {value!r}. Choose from: {', '.join(allowed)}")
-        return tuple(values)
-
-    def refuse_unknown(self, table: dict[str, Any], known: set[str], within: str) -> None:
-        for key in table:
-            if key not in known:
-                keys = ", ".join(sorted(known))
-                raise self.error(f"unknown key {within}{key}. Keys are: {keys}")
-
-    def error(self, message: str) -> GalaxyError:
-        return GalaxyError(f"{self.path}: {message}.")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def config_key(config: Mapping[str, Any]) -> str:
+    """A short name for the configuration of a run; what is None does not count."""
+    return digest([repr(sorted(_flat(config)))])
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

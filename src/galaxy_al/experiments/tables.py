@@ -1,4 +1,4 @@
-"""What a suite's results say, in tables."""
+"""The results of a suite as tables."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class SettingResults:
     Parameters
     ----------
     n_starts, rounds
-        What the suite wants.
+        What the suite asks for.
     versions
         Of the packages it was measured with.
     curves
         By measure, by label.
     seconds
-        By label, the mean seconds of a round's parts, and of all of it.
+        By label, the mean seconds of the parts of a round and of the whole round.
     """
 
     name: str
@@ -68,7 +68,7 @@ class SettingResults:
 
     @property
     def unfinished(self) -> list[str]:
-        """What is shorter than the suite, or rests on fewer random starts."""
+        """The methods with fewer rounds or fewer random starts than the suite asks for."""
         found = []
         for label, curve in self.accuracy.items():
             count, length = curve.runs.shape
@@ -78,21 +78,21 @@ class SettingResults:
         return found
 
     def whole_curves(self, measure: str) -> dict[str, Curve]:
-        """Those as long as the longest: areas of others cannot be compared."""
+        """The curves as long as the longest: areas of shorter ones cannot be compared."""
         curves = self.curves[measure]
         most = max(curve.n_labels[-1] for curve in curves.values())
         return {label: curve for label, curve in curves.items() if curve.n_labels[-1] == most}
 
 
 def read_results(suite: Suite, results: Results) -> list[SettingResults]:
-    """The results of a suite, of those settings that have any."""
-    table, cells = results.table(), suite.cells()
+    """The results of a suite, for the settings that have any."""
+    table, runs = results.table(), suite.runs()
     found = []
     for setting in suite.settings:
         keys: dict[str, list[str]] = defaultdict(list)
-        for cell in cells:
-            if cell.setting == setting:
-                keys[cell.contender.label].append(cell.key)
+        for run in runs:
+            if run.setting == setting:
+                keys[run.method.label].append(run.key)
         its_keys = {key for group in keys.values() for key in group}
         rows = [row for row, key in enumerate(table["key"]) if key in its_keys]
         if rows:
@@ -142,7 +142,7 @@ def tables_of(found: SettingResults) -> list[Table]:
 
 
 def overview(all_found: list[SettingResults]) -> list[Table]:
-    """All settings side by side: areas under the curves, and rare examples found in the end."""
+    """All settings side by side: areas under the curves, and rare examples found at the end."""
     about = "Mean ± standard error; the highest is marked. Shorter runs are left out."
     areas = [
         _side_by_side(all_found, f"Area under the curve of {name}", about, measure, 3)
@@ -208,7 +208,7 @@ def _labels_needed(found: SettingResults) -> Table:
 
 
 def _levels(found: SettingResults) -> dict[str, tuple[str, float]]:
-    """By a name for each, the measure and the level that shall be reached."""
+    """By name, a measure and the level to reach."""
     levels = {}
     if found.name in NAMED_BY_THE_PAPER:
         level = NAMED_BY_THE_PAPER[found.name]
@@ -257,9 +257,9 @@ def _times(found: SettingResults) -> Table:
         figures = [f"{parts[part]:.3f}" for part in _PARTS]
         rows.append([label, *figures, f"{max(rest, 0):.4f}", f"{max(share, 0):.1%}"])
     about = (
-        "Mean seconds of a batch. Judging is computing the metrics; the harness is all the rest, "
-        "and its share is of training and scoring. What a strategy prepares once (a graph, "
-        "clusters) is not in it. " + _overhead(found.seconds)
+        "Mean seconds per batch. Judging computes the metrics; the harness is everything else, "
+        "as a share of training and scoring. What a strategy prepares once (a graph, "
+        "clusters) is not included. " + _overhead(found.seconds)
     )
     header = ["strategy", *_PARTS, "harness", "its share"]
     return Table("Time of a batch", about, header, rows)

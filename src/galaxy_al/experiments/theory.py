@@ -1,6 +1,6 @@
 """The paper's theorems, simulated: how balanced the labels are that GALAXY asks for.
 
-The setting is the paper's: two classes, ID (rare, 0) and OOD (the rest, 1), on a line that
+The setting is the paper's: two classes, ID (rare, 0) and OOD (the rest, 1), in a ranking that
 separates them, with a labelled example at each end. The first ``z`` steps of bisection all meet
 OOD, ``n'`` examples are left, and of these a number uniform in 1, ..., n' - 1 are ID.
 """
@@ -42,11 +42,11 @@ class Check:
     extra
         The paper's B': questions after the bisection.
     delta
-        The chance that the noise theorem allows to fail.
+        The failure probability that the noise theorem allows.
     ratio, error
         E[m_ID] / E[m_OOD] over the draws, and its standard error.
     bound
-        What it must be at least.
+        The smallest ratio that the paper allows.
     found
         The share of the draws in which bisection found the true cut.
     """
@@ -64,7 +64,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing measured speaks against it, by three standard errors."""
+        """Whether the measurement agrees with the bound within three standard errors."""
         if self.statement == "uncertainty":
             return self.ratio == 0
         spread = 3 * np.sqrt(self.found * (1 - self.found) / self.draws)
@@ -73,7 +73,7 @@ class Check:
 
 
 def region_size(z: int, n_left: int) -> int:
-    """How large the region is that z steps into its lower half leave n' of."""
+    """The size of a region of which z steps into its lower half leave n'."""
     size = n_left
     for _ in range(z):
         size = 2 * size + 1
@@ -81,7 +81,7 @@ def region_size(z: int, n_left: int) -> int:
 
 
 def bisect(size: int, n_id: int, rng: np.random.Generator) -> Batch:
-    """The paper's definition of bisection, word by word: the first ``n_id`` examples are ID."""
+    """The paper's definition of bisection, literally: the first ``n_id`` examples are ID."""
     low, high, counts = 1, size, [0, 0]
     while low <= high:
         m = high - low + 1
@@ -98,8 +98,8 @@ def bisect(size: int, n_id: int, rng: np.random.Generator) -> Batch:
 def galaxy_batch(
     size: int, n_id: int, budget: int, rng: np.random.Generator, flip_rate: float = 0.0
 ) -> Batch:
-    """A batch of GALAXY itself on such a line; some answers may be flipped."""
-    snapshot = _line(size, threshold=0.5)
+    """A batch of GALAXY on such a ranking; some answers may be flipped."""
+    snapshot = _ranking(size, threshold=0.5)
     session = Galaxy().start(snapshot, rng=rng)
     counts, found_cut = [0, 0], False
     for step in range(budget):
@@ -114,15 +114,15 @@ def galaxy_batch(
 
 
 def confidence_batch(size: int, n_id: int, budget: int, threshold: float) -> Batch:
-    """A batch of uncertainty sampling by a model whose 0.5 lies elsewhere than the cut."""
-    snapshot = _line(size, threshold)
+    """A batch of uncertainty sampling by a model whose 0.5 is not at the cut."""
+    snapshot = _ranking(size, threshold)
     picked = Confidence().rank(snapshot, budget, np.random.default_rng(0))
     found = int(np.count_nonzero(picked <= n_id))
     return Batch(found, budget - found, found_cut=True)
 
 
-def _line(size: int, threshold: float) -> Snapshot:
-    """Scores that rise along the line, 0.5 at a share of it; the ends are labelled."""
+def _ranking(size: int, threshold: float) -> Snapshot:
+    """Scores that rise along the ranking, 0.5 at ``threshold``; the ends are labelled."""
     place = np.linspace(0, 1, size + 2)
     ood = np.where(
         place < threshold,
@@ -158,7 +158,7 @@ def check(
     rng = np.random.default_rng([seed, z, n_left, extra, round(1000 * delta)])
     size = region_size(z, n_left)
     run, bound = _experiment(statement, size, z, n_left, extra, delta, rng)
-    draws *= 20 if statement == "bisection" else 1  # which takes microseconds
+    draws *= 20 if statement == "bisection" else 1  # each takes microseconds
     batches = [run(int(rng.integers(1, n_left))) for _ in range(draws)]
     kept = [batch for batch in batches if batch.found_cut or statement != "noise"]
     ratio, error = _ratio(np.array([[b.n_id, b.n_ood] for b in kept], dtype=np.float64))
@@ -175,7 +175,7 @@ def _experiment(
     delta: float,
     rng: np.random.Generator,
 ) -> tuple[Callable[[int], Batch], float]:
-    """What is run for a number of ID examples, and the bound of the paper on it."""
+    """The experiment for a given number of ID examples, and the paper's bound."""
     half = log2(n_left) / 2
     if statement == "bisection":
         return lambda n_id: bisect(size, n_id, rng), half / (z + half)

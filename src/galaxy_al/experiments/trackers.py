@@ -1,4 +1,4 @@
-"""Rounds told to other tools as they come: TensorBoard, MLflow, Weights & Biases."""
+"""Rounds reported to experiment trackers as they finish: TensorBoard, MLflow, Weights & Biases."""
 
 from __future__ import annotations
 
@@ -7,51 +7,53 @@ from typing import Any, Protocol
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.experiments.datasets import setting_title
-from galaxy_al.experiments.suite import MEASURES, Cell
+from galaxy_al.experiments.suite import MEASURES, Run
 
 
-class Logger(Protocol):
+class Tracker(Protocol):
     """Takes the measures of a run's rounds."""
 
-    def log(self, cell: Cell, n_labels: int, measures: dict[str, float]) -> None:
+    def log(self, run: Run, n_labels: int, measures: dict[str, float]) -> None:
         """One round."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Finish: no more rounds follow."""
 
 
-def make_logger(spec: str) -> Logger:
-    """A logger by its name and place: ``tensorboard:DIR``, ``mlflow:URI``, ``wandb:PROJECT``."""
+def make_tracker(spec: str) -> Tracker:
+    """A tracker by name and place: ``tensorboard:DIR``, ``mlflow:URI`` or ``wandb:PROJECT``."""
     name, _, place = spec.partition(":")
-    loggers: dict[str, Callable[[str], Logger]] = {
+    trackers: dict[str, Callable[[str], Tracker]] = {
         "tensorboard": _TensorBoard,
         "mlflow": _MLflow,
         "wandb": _Wandb,
     }
-    if name not in loggers or not place:
-        known = ", ".join(f"{known}:WHERE" for known in loggers)
-        raise InvalidArgument(f"Unknown logger {spec!r}. Choose from: {known}.")
+    if name not in trackers or not place:
+        known = ", ".join(f"{known}:PLACE" for known in trackers)
+        raise InvalidArgument(f"Unknown tracker {spec!r}. Choose from: {known}.")
     try:
-        return loggers[name](place)
+        return trackers[name](place)
     except ImportError as error:
-        raise GalaxyError(f"{name} is not installed ({error}): pip install {name}.") from error
+        raise GalaxyError(
+            f"{name} is not installed. Install it with: pip install {name}"
+        ) from error
 
 
 def new_rounds(
-    table: dict[str, list[Any]], told: set[tuple[str, int]]
+    table: dict[str, list[Any]], reported: set[tuple[str, int]]
 ) -> list[tuple[str, int, dict[str, float]]]:
-    """The rounds that were not told yet: key, labels and measures; they are noted as told."""
+    """The rounds that are not in ``reported`` yet: key, labels and measures. Adds them to it."""
     fresh = []
     for row, (key, number) in enumerate(zip(table["key"], table["round"])):
-        if (key, number) not in told:
-            told.add((key, number))
+        if (key, number) not in reported:
+            reported.add((key, number))
             measures = {name: float(table[name][row]) for name in MEASURES}
             fresh.append((key, int(table["n_labels"][row]), measures))
     return fresh
 
 
-def _name(cell: Cell) -> str:
-    return f"{setting_title(cell.setting)}/{cell.contender.label}/seed {cell.seed}"
+def _name(run: Run) -> str:
+    return f"{setting_title(run.setting)}/{run.method.label}/seed {run.seed}"
 
 
 class _TensorBoard:
@@ -61,11 +63,11 @@ class _TensorBoard:
         self._make, self._folder = Writer, folder
         self._writers: dict[str, Any] = {}
 
-    def log(self, cell: Cell, n_labels: int, measures: dict[str, float]) -> None:
-        if cell.key not in self._writers:
-            self._writers[cell.key] = self._make(f"{self._folder}/{_name(cell)}")
+    def log(self, run: Run, n_labels: int, measures: dict[str, float]) -> None:
+        if run.key not in self._writers:
+            self._writers[run.key] = self._make(f"{self._folder}/{_name(run)}")
         for measure, value in measures.items():
-            self._writers[cell.key].add_scalar(measure, value, n_labels)
+            self._writers[run.key].add_scalar(measure, value, n_labels)
 
     def close(self) -> None:
         for writer in self._writers.values():
@@ -83,16 +85,16 @@ class _MLflow:
         )
         self._runs: dict[str, str] = {}
 
-    def log(self, cell: Cell, n_labels: int, measures: dict[str, float]) -> None:
-        if cell.key not in self._runs:
-            run = self._client.create_run(self._experiment, run_name=_name(cell))
-            self._runs[cell.key] = run.info.run_id
+    def log(self, run: Run, n_labels: int, measures: dict[str, float]) -> None:
+        if run.key not in self._runs:
+            made = self._client.create_run(self._experiment, run_name=_name(run))
+            self._runs[run.key] = made.info.run_id
         for measure, value in measures.items():
-            self._client.log_metric(self._runs[cell.key], measure, value, step=n_labels)
+            self._client.log_metric(self._runs[run.key], measure, value, step=n_labels)
 
     def close(self) -> None:
-        for run in self._runs.values():
-            self._client.set_terminated(run)
+        for run_id in self._runs.values():
+            self._client.set_terminated(run_id)
 
 
 class _Wandb:
@@ -102,13 +104,13 @@ class _Wandb:
         self._wandb, self._project = wandb, project
         self._runs: dict[str, Any] = {}
 
-    def log(self, cell: Cell, n_labels: int, measures: dict[str, float]) -> None:
-        if cell.key not in self._runs:
-            self._runs[cell.key] = self._wandb.init(
-                project=self._project, name=_name(cell), config=cell.config, reinit="create_new"
+    def log(self, run: Run, n_labels: int, measures: dict[str, float]) -> None:
+        if run.key not in self._runs:
+            self._runs[run.key] = self._wandb.init(
+                project=self._project, name=_name(run), config=run.config, reinit="create_new"
             )
-        self._runs[cell.key].log({"n_labels": n_labels, **measures})
+        self._runs[run.key].log({"n_labels": n_labels, **measures})
 
     def close(self) -> None:
-        for run in self._runs.values():
-            run.finish()
+        for tracked in self._runs.values():
+            tracked.finish()

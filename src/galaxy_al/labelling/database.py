@@ -13,6 +13,7 @@ from typing import Any
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.log import Entry
+from galaxy_al.system.migrations import migrate, refuse_newer, schema_version
 
 _NEVER_CHANGED = tuple(
     f"create trigger if not exists {table}_are_not_{verb}d before {verb} on {table} "
@@ -22,6 +23,7 @@ _NEVER_CHANGED = tuple(
 )
 # Number n of these leads to version n of the schema. The first also accepts the files that were
 # written before versions were counted. Add new ones at the end, and never change one.
+# Renaming a column is not an update of rows, so the triggers allow it.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """
@@ -118,35 +120,15 @@ class Database:
         return [RoundRecord(**row) for row in self._rows("rounds", RoundRecord)]
 
     def _open(self, read_only: bool) -> None:
-        version, newest = self._version(), len(MIGRATIONS)
-        if version > newest:
-            raise GalaxyError(
-                f"{self._path} was written by a newer version of galaxy-al: its schema is "
-                f"version {version}, and this one reads up to {newest}. Upgrade galaxy-al."
-            )
+        refuse_newer(self._db, len(MIGRATIONS), self._path)
         if not read_only:
             self._db.execute("pragma journal_mode = wal")
             self._db.execute("pragma synchronous = full")
-        elif version < newest:
+        elif schema_version(self._db) < len(MIGRATIONS):
             file, self._db = self._db, _connect(":memory:")
             file.backup(self._db)
             file.close()
-        if version < newest:
-            self._migrate()
-
-    def _migrate(self) -> None:
-        """Bring the schema up to date in one transaction: a process that is killed changes nothing.
-
-        Renaming a column is not an update of rows, so the triggers allow it.
-        """
-        with self._transaction():
-            for statements in MIGRATIONS[self._version() :]:  # another process may have been first
-                for statement in statements:
-                    self._db.execute(statement)
-            self._db.execute(f"pragma user_version = {len(MIGRATIONS)}")
-
-    def _version(self) -> int:
-        return int(self._db.execute("pragma user_version").fetchone()[0])
+        migrate(self._db, MIGRATIONS, self._path)
 
     def _insert(self, table: str, values: dict[str, Any]) -> int:
         columns, marks = ", ".join(values), ", ".join(f":{name}" for name in values)

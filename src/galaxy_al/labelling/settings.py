@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import tomli_w
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from galaxy_al.data import MODALITIES
 from galaxy_al.data.pool import check_classes
@@ -17,6 +17,7 @@ from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.heads import HEADS
 from galaxy_al.strategies import DEFAULT_STRATEGY, make_strategy
 from galaxy_al.system.files import read_toml, writing
+from galaxy_al.system.validation import validated
 
 
 def _checked_text(text: str) -> str:
@@ -80,11 +81,10 @@ class ProjectSettings(BaseModel):
     batch_size: Annotated[int, Field(ge=1)] = 50
     seed: int = 0
 
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise InvalidArgument(_problem(error)) from error
+    @classmethod
+    def create(cls, **values: Any) -> ProjectSettings:
+        """Settings from arguments; an error names the argument."""
+        return validated(cls, values)
 
     def write(self, path: Path) -> None:
         """Write the settings as TOML, with the version of the format."""
@@ -95,11 +95,7 @@ class ProjectSettings(BaseModel):
     @classmethod
     def read(cls, path: Path) -> ProjectSettings:
         """Read the settings from a file of this format or an older one."""
-        found = read_toml(path)
-        try:
-            return cls(**_migrate(found))
-        except InvalidArgument as error:
-            raise GalaxyError(f"{path}: {error}") from error
+        return validated(cls, _migrate(read_toml(path), path), path)
 
 
 def _add_head(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,31 +107,17 @@ _MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (_add_h
 FORMAT = len(_MIGRATIONS) + 1
 
 
-def _migrate(values: Mapping[str, Any]) -> dict[str, Any]:
+def _migrate(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The values of a file as this format has them; a file without a format has the first."""
     migrated = dict(values)
     version = migrated.pop("format", 1)
     if type(version) is not int or version < 1:
-        raise InvalidArgument(f"format must be a number from 1 to {FORMAT}, got {version!r}.")
+        raise GalaxyError(f"{path}: format must be from 1 to {FORMAT}, got {version!r}.")
     if version > FORMAT:
-        raise InvalidArgument(
-            f"format {version} needs a newer version of galaxy-al; this one reads up to {FORMAT}."
+        raise GalaxyError(
+            f"{path} was written by a newer galaxy-al (its format is {version}, this one reads up "
+            f"to {FORMAT}). Upgrade galaxy-al to open it."
         )
     for migration in _MIGRATIONS[version - 1 :]:
         migrated = migration(migrated)
     return migrated
-
-
-def _problem(error: ValidationError) -> str:
-    """The first thing that is wrong, in one line: the key, what is allowed, and what it got."""
-    first = error.errors()[0]
-    key = ".".join(map(str, first["loc"]))
-    if first["type"] == "missing":
-        return f"the key {key!r} is missing."
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}. Choose from: {', '.join(ProjectSettings.model_fields)}."
-    if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
-    allowed = first["msg"].removeprefix("Input should ").removeprefix("String should ")
-    allowed = allowed.replace("greater than or equal to", "at least").replace("tuple", "list")
-    return f"{key} must {allowed}, got {first['input']!r}."

@@ -1,11 +1,11 @@
-"""Files: what they are now, errors that name them, and writing that loses nothing."""
+"""Files: errors that name them, writing that cannot leave half a file, locks, checksums."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,15 +17,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-try:
-    import fcntl
-except ImportError:
-    fcntl = None  # type: ignore[assignment]  # on Windows: there nobody is kept waiting
-
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Name the file if it cannot be read; libraries raise dozens of kinds for a broken one."""
+    """Name the file if it cannot be read; for a broken file libraries raise many types."""
     try:
         yield
     except Exception as error:
@@ -36,14 +31,14 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a TOML file says."""
+    """The content of a TOML file."""
     with reading(path):
         return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A file to write beside the one wanted; it takes the place only when it is whole."""
+    """A temporary file beside ``path`` that replaces it once it is complete."""
     part = path.with_name(f".{path.stem}-{uuid4().hex}{path.suffix}")
     try:
         yield part
@@ -51,29 +46,36 @@ def writing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise GalaxyError(f"Cannot write {path}: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock that no other process can have at the same time; on Windows there is none.
+    """Hold a lock that no other process can hold at the same time.
 
     Parameters
     ----------
     wait
-        Until it is free; otherwise a lock that is taken is an error.
+        Until it is free; otherwise a lock that another process holds is an error.
     """
-    with path.open("a") as file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise GalaxyError(f"Another process is at work: it holds {path}.") from error
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=-1 if wait else 0)
+    except Timeout as error:
+        raise GalaxyError(f"Another process is running: it holds {path}.") from error
+    except OSError as error:
+        raise GalaxyError(f"Cannot lock {path}: {error.strerror or error}") from error
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def file_state(path: Path) -> str:
-    """A file's place, size and times of change: cheap to see, and other when the file is."""
+    """A file's path, size and times: cheap to read, and different after the file has changed."""
     place = path.absolute()
     try:
         state = path.stat()
@@ -86,7 +88,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
     """A short name for a sequence of texts and bytes, different for any other sequence."""
     total = hashlib.blake2b(digest_size=16)
     for part in parts:
-        # Names of files need not be Unicode.
+        # File names need not be Unicode.
         data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
         total.update(len(data).to_bytes(8, "little"))
         total.update(data)
@@ -94,7 +96,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def checksum(path: Path, algorithm: str) -> str:
-    """The sum of a file's bytes, in hexadecimal."""
+    """The checksum of a file, in hexadecimal."""
     total = hashlib.new(algorithm)
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
@@ -111,7 +113,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder if it is not there."""
+    """Make a folder, and those above it, if it does not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

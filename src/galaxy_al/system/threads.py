@@ -1,4 +1,4 @@
-"""How many threads to work with."""
+"""How many threads to use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def n_threads() -> int:
-    """As many as ``OMP_NUM_THREADS`` says, or one for each core."""
+    """The number in ``OMP_NUM_THREADS``; by default one per core."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(wanted) if wanted.isdecimal() and int(wanted) else os.cpu_count() or 1

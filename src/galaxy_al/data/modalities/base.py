@@ -131,7 +131,7 @@ class Modality(ABC):
 
     def image_size(self, items: Any, index: int) -> tuple[int, int]:
         """The width and height of an image, for formats of images such as COCO."""
-        raise GalaxyError(f"COCO needs images, but the pool contains {self.name}.")
+        raise GalaxyError(f"This pool contains {self.name}, not images.")
 
     def label_studio(self, items: Items, index: int, id: str) -> tuple[str, str]:
         """The key and the value of an example in a task of Label Studio."""

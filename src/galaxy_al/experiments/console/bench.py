@@ -15,17 +15,17 @@ from rich.table import Table
 
 from galaxy_al.experiments.datasets import is_own_pool, labelled_pool, setting_title
 from galaxy_al.experiments.results import Results
-from galaxy_al.experiments.runner import Standing, run_suite, standing
+from galaxy_al.experiments.runner import SuiteProgress, run_suite, suite_progress
 from galaxy_al.experiments.suite import Suite
-from galaxy_al.experiments.trackers import Logger, new_rounds
+from galaxy_al.experiments.trackers import Tracker, new_rounds
 
 _RUNNING_SHOWN = 12
 
 
-def show_run(suite: Suite, path: Path, jobs: int | None, loggers: Sequence[Logger]) -> None:
-    """Run a suite and show how far it is: cells, rate, time left, accuracies."""
+def show_run(suite: Suite, path: Path, jobs: int | None, trackers: Sequence[Tracker]) -> None:
+    """Run a suite and show its progress: rounds, rate, time left, accuracies."""
     console = Console()
-    title = f"{suite.title} ({suite.figure}, {suite.size}): {len(suite.cells())} runs"
+    title = f"{suite.title} ({suite.figure}, {suite.size}): {len(suite.runs())} runs"
     console.print(escape(title), style="bold")
     results = Results(path)
     bar = Progress(
@@ -36,74 +36,74 @@ def show_run(suite: Suite, path: Path, jobs: int | None, loggers: Sequence[Logge
         TimeRemainingColumn(),
         console=console,
     )
-    total, done = len(suite.cells()) * suite.rounds, standing(suite, results).rounds_done
+    total, done = len(suite.runs()) * suite.rounds, suite_progress(suite, results).rounds_done
     task = bar.add_task("", total=total, completed=done, rate="")
     with (
-        _telling(suite, results, loggers) as tell,
+        _reporting(suite, results, trackers) as report,
         Live(bar, console=console, refresh_per_second=2, transient=True) as live,
     ):
         for now in run_suite(suite, path, jobs=jobs):
             speed = bar.tasks[0].speed or 0
-            bar.update(task, completed=now.rounds_done, rate=f"{60 * speed:,.0f} a minute")
+            bar.update(task, completed=now.rounds_done, rate=f"{60 * speed:,.0f} per minute")
             live.update(Group(bar, _running(now)))
-            tell()
-    _tell_left_out(suite, console)
+            report()
+    _print_left_out(suite, console)
     console.print(status_table(suite, results))
 
 
 @contextmanager
-def _telling(
-    suite: Suite, results: Results, loggers: Sequence[Logger]
+def _reporting(
+    suite: Suite, results: Results, trackers: Sequence[Tracker]
 ) -> Iterator[Callable[[], None]]:
-    """Tells loggers of the rounds that have come since the last time, or the beginning."""
-    cells, told = {cell.key: cell for cell in suite.cells()}, set[tuple[str, int]]()
+    """Gives a function that reports the new rounds to the trackers."""
+    runs, reported = {run.key: run for run in suite.runs()}, set[tuple[str, int]]()
 
-    def tell() -> None:
-        for key, n_labels, measures in new_rounds(results.table(), told) if loggers else ():
-            for logger in loggers if key in cells else ():
-                logger.log(cells[key], n_labels, measures)
+    def report() -> None:
+        for key, n_labels, measures in new_rounds(results.table(), reported) if trackers else ():
+            for tracker in trackers if key in runs else ():
+                tracker.log(runs[key], n_labels, measures)
 
-    if loggers:
-        new_rounds(results.table(), told)
+    if trackers:
+        new_rounds(results.table(), reported)
     try:
-        yield tell
+        yield report
     finally:
-        for logger in loggers:
-            logger.close()
+        for tracker in trackers:
+            tracker.close()
 
 
-def _tell_left_out(suite: Suite, console: Console) -> None:
+def _print_left_out(suite: Suite, console: Console) -> None:
     for setting in filter(is_own_pool, suite.settings):
         count = labelled_pool(setting, False).n_left_out
         if count:
-            console.print(f"Left out because they cannot be read or are not finite: {count:,}")
+            console.print(f"Left out (unreadable or not finite): {count:,}")
 
 
-def _running(now: Standing) -> Table:
+def _running(now: SuiteProgress) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column(f"running ({now.cells_done} of {len(now.cells)} are done)", style="dim")
+    table.add_column(f"running ({now.runs_done} of {len(now.runs)} are done)", style="dim")
     for column in ("seed", "labels", "balanced accuracy"):
         table.add_column(column, justify="right", style="dim")
-    for cell in now.running[:_RUNNING_SHOWN]:
-        found = now.progress.get(cell.key)
+    for run in now.running[:_RUNNING_SHOWN]:
+        found = now.progress.get(run.key)
         figures = (f"{found.n_labels:,}", f"{found.balanced_accuracy:.3f}") if found else ("", "")
-        name = f"{setting_title(cell.setting)}, {cell.contender.label}"
-        table.add_row(escape(name), str(cell.seed), *figures)
+        name = f"{setting_title(run.setting)}, {run.method.label}"
+        table.add_row(escape(name), str(run.seed), *figures)
     return table
 
 
 def status_table(suite: Suite, results: Results) -> Table:
-    """How far each strategy is on each setting, and how accurate."""
-    now = standing(suite, results)
-    title = f"{suite.title}: {now.cells_done} of {len(now.cells)} runs are done"
+    """The progress of each strategy on each setting, and its accuracy."""
+    now = suite_progress(suite, results)
+    title = f"{suite.title}: {now.runs_done} of {len(now.runs)} runs are done"
     table = Table(title=escape(title))
     table.add_column("setting")
     table.add_column("strategy")
     for column in ("runs done", "rounds", "balanced accuracy"):
         table.add_column(column, justify="right")
     groups = defaultdict(list)
-    for cell in now.cells:
-        groups[cell.setting, cell.contender.label].append(now.progress.get(cell.key))
+    for run in now.runs:
+        groups[run.setting, run.method.label].append(now.progress.get(run.key))
     for (setting, label), found in groups.items():
         begun = [progress for progress in found if progress]
         done = sum(progress.is_done(suite.rounds) for progress in begun)

@@ -1,4 +1,4 @@
-"""What `galaxy-al demo` prints: progress, a table, a picture, and what to do next."""
+"""What `galaxy-al demo` prints: progress, a table, a figure, and what to do next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from galaxy_al.experiments.demo import (
 
 
 def show_demo(output: Path) -> None:
-    """Run the demo and tell about it."""
+    """Run the demo and print its results."""
     from galaxy_al.experiments.plots import demo_figure, save_figure
 
     console = Console()
@@ -44,9 +44,9 @@ def show_demo(output: Path) -> None:
     title = f"Rare digits: mean and standard error of {len(SEEDS)} runs"
     save_figure(demo_figure(title, panels), output.with_suffix(""), [output.suffix[1:] or "png"])
     console.print(
-        f"\nThe picture is in [bold]{output}[/bold].\n"
-        "Next: run it on your own data in ten lines of Python (see the README), or see what else "
-        "there is with [bold]galaxy-al strategies[/bold] (in [bold].venv/bin[/bold] after make)."
+        f"\nThe figure is in [bold]{output}[/bold].\n"
+        "Next: label your own data with [bold]galaxy-al init[/bold] and [bold]galaxy-al "
+        "label[/bold], or list the strategies with [bold]galaxy-al strategies[/bold]."
     )
 
 

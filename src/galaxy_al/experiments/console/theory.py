@@ -1,4 +1,4 @@
-"""What `galaxy-al theory` prints: every point of the grid beside its bound, and a picture."""
+"""What `galaxy-al theory` prints: each point of the grid with its bound, and a figure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from galaxy_al.experiments.theory import Check, grid
 _NAMES = {
     "bisection": "balance of bisection (theorem)",
     "batched": "balance of batched GALAXY (corollary)",
-    "uncertainty": "uncertainty sampling can get nothing (proposition)",
+    "uncertainty": "uncertainty sampling can find nothing (proposition)",
     "noise": "noise tolerance (theorem)",
 }
 
 
 def show_theory(draws: int, seed: int, output: Path) -> None:
-    """Simulate the grid and tell about it; a bound that does not hold is an error."""
+    """Simulate the grid and print it; a bound that does not hold is an error."""
     from galaxy_al.experiments.plots import save_figure, theory_figure
 
     formats = (".png", ".svg", ".pdf")
@@ -31,7 +31,7 @@ def show_theory(draws: int, seed: int, output: Path) -> None:
     for statement, name in _NAMES.items():
         console.print(_table(name, [check for check in checks if check.statement == statement]))
     save_figure(theory_figure(checks), output.with_suffix(""), [output.suffix[1:]])
-    console.print(f"{draws} draws at each of {len(checks)} points; the picture is in {output}")
+    console.print(f"{draws} draws at each of {len(checks)} points; the figure is in {output}")
     broken = [check for check in checks if not check.holds]
     if broken:
         raise GalaxyError(f"{len(broken)} bounds do not hold, the first: {broken[0]}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.exports.base import ExportFormat, attributes_of, write_json
 from galaxy_al.labelling.model import LabeledExamples
 from galaxy_al.version import __version__
@@ -12,6 +13,8 @@ from galaxy_al.version import __version__
 
 def _content(labeled: LabeledExamples) -> dict[str, Any]:
     project, pool = labeled.project, labeled.project.pool
+    if pool.modality.media != "image":
+        raise GalaxyError(f"COCO needs images, but the pool contains {pool.kind}.")
     categories = {name: number for number, name in enumerate(labeled.classes, start=1)}
     images, annotations = [], []
     rows = zip(labeled.entries, labeled.indices, attributes_of(labeled))
