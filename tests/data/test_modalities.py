@@ -1,14 +1,10 @@
 """A modality from outside the package is used from the command line."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from galaxy_al.data import MODALITIES
-from support.plugins import write_plugin
+from support.plugins import command_with, write_plugin
 
 NUMBERS = """
 import numpy as np
@@ -39,16 +35,7 @@ def run(tmp_path):
     """Run a command with the plugin installed."""
     entry_points = {"galaxy_al.modalities": {"numbers": "NUMBERS"}}
     plugin = write_plugin(tmp_path / "plugin", "numbers_plugin", NUMBERS, entry_points)
-    path = os.pathsep.join([str(plugin), os.environ.get("PYTHONPATH", "")])
-
-    def run(*arguments):
-        command = [sys.executable, "-m", "galaxy_al", *arguments]
-        settings = {**os.environ, "PYTHONPATH": path}
-        return subprocess.run(
-            command, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False
-        )
-
-    return run
+    return command_with(plugin, tmp_path)
 
 
 def test_a_modality_of_a_plugin_has_its_own_option_and_is_labelled_and_exported(run, tmp_path):

@@ -1,5 +1,8 @@
 """A package that is installed for one test: a folder with modules and entry points."""
 
+import os
+import subprocess
+import sys
 import textwrap
 
 
@@ -22,3 +25,21 @@ def write_plugin(folder, module, source, entry_points):
     ]
     (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
     return folder
+
+
+def command_with(plugin, folder):
+    """Runs galaxy-al in a folder, with a plugin installed."""
+    path = os.pathsep.join([str(plugin), os.environ.get("PYTHONPATH", "")])
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "galaxy_al", *arguments]
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run

@@ -88,7 +88,9 @@ def create_project(
     if folder.resolve() == pool.resolve():
         raise GalaxyError(f"{folder} is the pool. Give the project a folder of its own.")
     relative = os.path.relpath(pool.resolve(), folder.resolve())
-    settings = ProjectSettings.create(path=relative, kind=kind, classes=(*classes, other), **options)
+    settings = ProjectSettings.create(
+        path=relative, kind=kind, classes=(*classes, other), **options
+    )
     found = _load(folder, settings)
     known = import_labels(found, labels, classes=settings.classes) if labels else found
     folder.mkdir(parents=True, exist_ok=True)

@@ -22,28 +22,30 @@ from galaxy_al.strategies.s2 import S2
 from galaxy_al.strategies.session import Session
 from galaxy_al.strategies.similar import Similar
 from galaxy_al.strategies.typiclust import TypiClust
+from galaxy_al.system.registry import Registry
 
-STRATEGIES: dict[str, type[Strategy]] = {
-    strategy.name: strategy
-    for strategy in (
-        FairCuts,
-        Galaxy,
-        Direct,
-        S2,
-        Random,
-        Confidence,
-        Margin,
-        Entropy,
-        MostLikelyPositive,
-        BalancedSelection,
-        ClusterMargin,
-        Similar,
-        Badge,
-        Bait,
-        Coreset,
-        TypiClust,
-    )
-}
+_BUILT_IN: tuple[type[Strategy], ...] = (
+    FairCuts,
+    Galaxy,
+    Direct,
+    S2,
+    Random,
+    Confidence,
+    Margin,
+    Entropy,
+    MostLikelyPositive,
+    BalancedSelection,
+    ClusterMargin,
+    Similar,
+    Badge,
+    Bait,
+    Coreset,
+    TypiClust,
+)
+
+STRATEGIES: Registry[type[Strategy]] = Registry(
+    "strategy", "galaxy_al.strategies", {strategy.name: strategy for strategy in _BUILT_IN}
+)
 
 # Never far behind the best where rare classes are concerned: docs/default.md.
 DEFAULT_STRATEGY = FairCuts.name
@@ -74,20 +76,17 @@ __all__ = [
 
 
 def make_strategy(name: str, **options: Any) -> Strategy:
-    """The strategy of this name, with its defaults where no option says otherwise.
+    """The strategy of this name, with its defaults where you give no option.
 
     Examples
     --------
     >>> make_strategy("galaxy", across="rotate").across
     'rotate'
     """
-    if name not in STRATEGIES:
-        raise InvalidArgument(
-            f"Unknown strategy {name!r}. Choose from: {', '.join(sorted(STRATEGIES))}."
-        )
-    allowed = inspect.signature(STRATEGIES[name]).parameters
+    strategy = STRATEGIES[name]
+    allowed = inspect.signature(strategy).parameters
     for option in options:
         if option not in allowed:
             known = ", ".join(allowed) or "none"
             raise InvalidArgument(f"Strategy {name!r} has no option {option!r}. Options: {known}.")
-    return STRATEGIES[name](**options)
+    return strategy(**options)

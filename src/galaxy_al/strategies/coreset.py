@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.distances import combine
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.gradients import squared_norms
@@ -68,8 +69,7 @@ class _Distances:
     def to(self, centre: int) -> NDArray[np.float64]:
         offset = self._embeddings[centre] - self._mean
         dots = self._embeddings @ offset.astype(self._embeddings.dtype) - self._mean @ offset
-        distances: NDArray[np.float64] = self._norms + self._norms[centre] - 2 * dots
-        return np.maximum(distances, 0, out=distances)
+        return combine(dots, self._norms, self._norms[centre])
 
 
 def _squared_distances(
