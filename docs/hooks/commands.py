@@ -37,18 +37,16 @@ def _sections(context: click.Context) -> Iterator[str]:
     text, _, example = inspect.cleandoc(command.help or "").partition("\b\nExample:\n")
     yield f"## {context.command_path}"
     yield text.strip()
-    yield f"```text\n{' '.join([context.command_path, *command.collect_usage_pieces(context)])}\n```"
-    rows = [_row(option, context) for option in command.get_params(context)]
-    rows = [row for row in rows if row]
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    yield f"```text\n{usage}\n```"
+    rows = [_row(option, context) for option in command.params if isinstance(option, click.Option)]
     if rows:
         yield "\n".join(["| option | what it does | default |", "|---|---|---|", *rows])
     if example:
         yield f"For example:\n\n```sh\n{inspect.cleandoc(example)}\n```"
 
 
-def _row(option: click.Parameter, context: click.Context) -> str:
-    if not isinstance(option, click.Option) or option.hidden:
-        return ""
+def _row(option: click.Option, context: click.Context) -> str:
     names, _ = option.get_help_record(context) or ("", "")
     shown = option.get_help_extra(context).get("default", "")
     cells = (f"`{names}`", option.help or "", f"`{shown}`" if shown else "")

@@ -21,9 +21,30 @@ DOCS = Path(__file__).parents[1]
 PICTURES = DOCS / "diagrams"
 BLOCK = re.compile(r"^```mermaid\n(.*?)^```$", flags=re.M | re.S)
 _LOOK = {
-    "theme": "neutral",
+    "theme": "base",
+    "themeVariables": {
+        "actorBkg": "#f8f9fa",
+        "actorBorder": "#9aa5b1",
+        "noteBkgColor": "#f3f0ff",
+        "noteBorderColor": "#7048e8",
+        "signalColor": "#212529",
+        "textColor": "#212529",
+    },
     "fontFamily": "Helvetica, Arial, sans-serif",
-    "sequence": {"mirrorActors": False, "messageAlign": "left", "width": 120, "useMaxWidth": True},
+    "wrap": True,
+    "sequence": {
+        "actorFontSize": 13,
+        "actorMargin": 12,
+        "boxMargin": 6,
+        "diagramMarginX": 8,
+        "height": 44,
+        "messageAlign": "left",
+        "messageMargin": 26,
+        "mirrorActors": False,
+        "noteAlign": "left",
+        "width": 116,
+        "wrapPadding": 6,
+    },
 }
 
 
@@ -35,7 +56,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     def shown(block: re.Match[str]) -> str:
         path = picture_of(name, next(numbers))
         if not is_current(path, block[1]):
-            raise ValueError(f"{path} is not the picture of its diagram: see docs/hooks/diagrams.py.")
+            raise ValueError(
+                f"{path} is not the picture of its diagram: see docs/hooks/diagrams.py."
+            )
         title = re.search(r"accTitle: (.+)", block[1])
         return f"![{title[1] if title else name}](diagrams/{path.name})"
 
@@ -56,6 +79,13 @@ def _mark(diagram: str) -> str:
     return f"<!-- sha256 {hashlib.sha256(diagram.encode()).hexdigest()} -->\n"
 
 
+def _sized(svg: str) -> str:
+    """With a width in pixels: as a picture, 100% would mean that of the page."""
+    width = re.search(r'viewBox="\S+ \S+ (\S+)', svg)
+    assert width is not None
+    return svg.replace('width="100%"', f'width="{width[1]}"', 1)
+
+
 def draw_all(mermaid: Path) -> None:
     """Draw the pictures of all pages."""
     from playwright.sync_api import sync_playwright
@@ -73,7 +103,9 @@ def draw_all(mermaid: Path) -> None:
             for number, diagram in enumerate(BLOCK.findall(page.read_text()), start=1):
                 draw = "([id, text]) => mermaid.render(id, text).then(made => made.svg)"
                 picture = picture_of(page.stem, number)
-                picture.write_text(_mark(diagram) + tab.evaluate(draw, [picture.stem, diagram]))
+                picture.write_text(
+                    _mark(diagram) + _sized(tab.evaluate(draw, [picture.stem, diagram]))
+                )
                 print(picture)
         browser.close()
 

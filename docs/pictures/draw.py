@@ -6,7 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-GREY, ORANGE, BLUE, INK, FAINT, ASK = "#9aa5b1", "#e8590c", "#1971c2", "#212529", "#dee2e6", "#7048e8"
+GREY, ORANGE, BLUE, INK, FAINT, ASK = (
+    "#9aa5b1",
+    "#e8590c",
+    "#1971c2",
+    "#212529",
+    "#dee2e6",
+    "#7048e8",
+)
 FOLDER = Path(__file__).parent
 
 
@@ -31,7 +38,9 @@ class Picture:
             f'font-size="{size}">{words}</text>'
         )
 
-    def box(self, x: float, y: float, w: float, h: float, fill: str = "#f8f9fa", line: str = GREY) -> None:
+    def box(
+        self, x: float, y: float, w: float, h: float, fill: str = "#f8f9fa", line: str = GREY
+    ) -> None:
         self.shapes.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="6" fill="{fill}" '
             f'stroke="{line}" stroke-width="1.5"/>'
@@ -67,8 +76,12 @@ def draw_pool() -> None:
         x, y = 24 + 25.7 * (i % 24), 24 + 20 * (i // 24)
         colour = labelled.get(i)
         picture.dot(x, y, colour or "none", colour or FAINT)
-    for x, colour, words in ((24, FAINT, "not labelled"), (160, GREY, "majority class"),
-                             (310, ORANGE, "scratch"), (410, BLUE, "dent")):
+    for x, colour, words in (
+        (24, FAINT, "not labelled"),
+        (160, GREY, "majority class"),
+        (310, ORANGE, "scratch"),
+        (410, BLUE, "dent"),
+    ):
         picture.dot(x, 192, "none" if colour == FAINT else colour, colour)
         picture.text(x + 14, 197, words)
     picture.write()
@@ -76,21 +89,34 @@ def draw_pool() -> None:
 
 def draw_classes() -> None:
     picture = Picture("classes", "Two rare classes and the majority class", 640, 150)
-    rows = (("scratch", 60, ORANGE, "rare"), ("dent", 40, BLUE, "rare"), ("fine", 9_900, GREY, "majority"))
+    rows = (
+        ("scratch", 60, ORANGE, "rare"),
+        ("dent", 40, BLUE, "rare"),
+        ("fine", 9_900, GREY, "majority"),
+    )
     for i, (name, count, colour, kind) in enumerate(rows):
         y, width = 20 + 42 * i, max(count / 9_900 * 330, 3)
         picture.text(80, y + 19, name, anchor="end")
         picture.box(92, y, width, 28, colour, colour)
-        picture.text(104 + width, y + 19, f"{count:,} examples: {kind}", colour if kind == "rare" else INK)
+        picture.text(
+            104 + width, y + 19, f"{count:,} examples: {kind}", colour if kind == "rare" else INK
+        )
     picture.write()
 
 
 def draw_strategy() -> None:
-    picture = Picture("strategy", "A strategy reads scores and labels and names one example", 640, 190)
+    picture = Picture(
+        "strategy", "A strategy reads scores and labels and names one example", 640, 190
+    )
     picture.box(16, 16, 240, 158)
     for x, words in ((32, "example"), (112, "p(scratch)"), (196, "label")):
         picture.text(x, 40, words, "#495057", size=13)
-    rows = (("a.jpg", "0.91", "scratch"), ("b.jpg", "0.48", "?"), ("c.jpg", "0.07", "fine"), ("d.jpg", "0.02", "?"))
+    rows = (
+        ("a.jpg", "0.91", "scratch"),
+        ("b.jpg", "0.48", "?"),
+        ("c.jpg", "0.07", "fine"),
+        ("d.jpg", "0.02", "?"),
+    )
     for i, (name, score, label) in enumerate(rows):
         y = 68 + 28 * i
         picture.text(32, y, name)
@@ -129,7 +155,12 @@ def draw_ranking() -> None:
 
 def draw_round() -> None:
     picture = Picture("round", "A round: a batch of labels, then a training", 640, 170)
-    steps = (("ask", "one example"), ("tell", "its label"), ("train", "the classifier"), ("score", "the pool"))
+    steps = (
+        ("ask", "one example"),
+        ("tell", "its label"),
+        ("train", "the classifier"),
+        ("score", "the pool"),
+    )
     for i, (name, what) in enumerate(steps):
         x = 22 + 158 * i
         own = (ASK, "#f3f0ff") if i < 2 else (INK, "#f8f9fa")
