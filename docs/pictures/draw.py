@@ -58,12 +58,14 @@ class Picture:
         width, height = self.size
         tip = (
             '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
-            f'markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" fill="{INK}"/></marker></defs>'
+            f'markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" fill="{INK}"/></marker>'
+            "</defs>"
         )
         body = "\n".join(self.shapes)
         (FOLDER / f"{self.name}.svg").write_text(
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-            f'height="{height}" font-family="Helvetica, Arial, sans-serif" role="img">\n'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" role="img" '
+            'font-family="Helvetica, Arial, sans-serif">\n'
             f"<title>{self.title}</title>\n{tip}\n"
             f'<rect width="{width}" height="{height}" fill="#fff"/>\n{body}\n</svg>\n'
         )
