@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -81,6 +83,22 @@ def test_the_strategy_of_the_contributing_guide_works_and_passes_the_linter(tmp_
     strategy = namespace["LeastLikelyOther"]()
     snapshot = Snapshot([[0.1, 0.9], [0.6, 0.4], [0.3, 0.7]])
     assert strategy.rank(snapshot, 2, None).tolist() == [1, 2]
+
+
+def test_the_plugins_of_the_contributing_guide_work(tmp_path):
+    from galaxy_al import simulate
+
+    namespace = {}
+    for _, block in blocks("CONTRIBUTING.md", "python")[1:]:
+        exec(block, namespace)
+    trainer = namespace["nearest"](n_classes=2, seed=0, needs=())
+    points, truth = np.array([[0.0], [1.0], [9.0], [10.0]]), np.array([0, 0, 1, 1])
+    last = simulate(points, truth, "random", head=trainer, batch_size=4, rounds=1)[-1]
+    assert last.balanced_accuracy == 1
+    assert namespace["NUMBERS"].vectors([1.0, 2.0]).tolist() == [[1], [2]]
+    labeled = SimpleNamespace(entries=[SimpleNamespace(example="a"), SimpleNamespace(example="b")])
+    namespace["IDS"].write(labeled, tmp_path / "ids.txt")
+    assert (tmp_path / "ids.txt").read_text() == "a\nb\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
