@@ -186,6 +186,7 @@ def test_the_site_builds_strictly_and_fetches_nothing_from_elsewhere(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_the_commands_of_the_readme_print_what_it_shows(tmp_path, monkeypatch):
     """The run of the README, with an annotator who knows the truth."""
     monkeypatch.chdir(tmp_path)
