@@ -1,4 +1,4 @@
-.PHONY: demo test lint docs bench browser clean
+.PHONY: demo test lint bench browser clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -21,10 +21,6 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-
-# The site is in the folder site.
-docs: .venv/dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/selection.py
