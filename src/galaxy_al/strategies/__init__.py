@@ -45,7 +45,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
     )
 }
 
-# Never far behind the best where rare classes are concerned: docs/default.md.
+# Never far behind the best where rare classes are concerned: docs/appendix/default.md.
 DEFAULT_STRATEGY = FairCuts.name
 
 __all__ = [
