@@ -2,8 +2,9 @@
 
 Run:  GALAXY_AL_DATA=FOLDER .venv/bin/python benchmarks/ablation.py      (about half an hour)
 
-FOLDER is as for benchmarks/head.py. Prints the table of docs/default.md: areas under the curves of
-balanced accuracy and average precision to 2,000 labels, mean and standard error of 4 random starts.
+FOLDER is as for benchmarks/head.py. Prints the table of docs/appendix/default.md: areas under the
+curves of balanced accuracy and average precision to 2,000 labels, mean and
+standard error of 4 random starts.
 """
 
 from __future__ import annotations

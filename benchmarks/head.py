@@ -3,8 +3,9 @@
 Run:  GALAXY_AL_DATA=FOLDER .venv/bin/python benchmarks/head.py      (about half an hour)
 
 FOLDER holds the embeddings cifar10-embeddings.npz, cifar100-embeddings.npz and svhn-embeddings.npz.
-Prints the table of docs/default.md: how far the head is from the best of the grid, which is chosen
-anew for every line and for each of the two measures with the truth at hand.
+Prints the table of docs/appendix/default.md: how far the head is
+from the best of the grid, which is chosen by the truth,
+for every row and each of the two measures.
 """
 
 from __future__ import annotations

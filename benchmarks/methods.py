@@ -2,7 +2,7 @@
 
 Run:  .venv/bin/python benchmarks/methods.py      (about two minutes)
 
-Prints the tables of docs/methods.md.
+Prints the tables of docs/strategies.md.
 """
 
 from __future__ import annotations

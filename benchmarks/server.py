@@ -4,7 +4,7 @@ Run:  .venv/bin/python benchmarks/server.py      (about ten minutes)
 
 The server is the real one, a process of its own, with the log on disk. The annotators are threads
 of this process, on the same machine; each thinks for half a second on average, and has the stream
-of events open as the page has. Prints the table of docs/benchmarks.md.
+of events open as the page has. Prints the table of docs/appendix/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ STRATEGIES: Registry[type[Strategy]] = Registry(
     "strategy", "galaxy_al.strategies", {strategy.name: strategy for strategy in _BUILT_IN}
 )
 
-# Never far behind the best where rare classes are concerned: docs/default.md.
+# Never far behind the best where rare classes are concerned: docs/appendix/default.md.
 DEFAULT_STRATEGY = FairCuts.name
 
 __all__ = [
