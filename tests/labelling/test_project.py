@@ -97,12 +97,11 @@ def test_what_was_labelled_is_exported_with_who_when_and_which_round(tmp_path):
     project, truth = small_project(tmp_path)
     service = Service(project)
     for who in ("ann", "bob") * 15:
-        index = service.next(who)
-        example = project.pool.ids[index]
-        service.label(who, [(index, project.classes.index(truth[example]))])
+        example = service.next(who).id
+        service.label(who, {example: truth[example]})
         service.wait()
-    last = service.next("ann")
-    service.skip("ann", last, for_good=True)
+    last = service.next("ann").id
+    service.skip("ann", last, cannot_tell=True)
     service.close()
     export(labelled_project(project.folder), tmp_path / "labels.jsonl", "jsonl")
     lines = (tmp_path / "labels.jsonl").read_text().splitlines()
@@ -163,7 +162,8 @@ def test_a_dataset_of_hugging_face_has_images_and_classes(images):
 def test_embeddings_can_be_exported_in_every_form_but_coco(tmp_path, form):
     project, _ = small_project(tmp_path, labels=None)
     service = Service(project)
-    service.label("ann", [(3, 0), (4, 2)])
+    names, ids = project.classes, project.pool.ids
+    service.label("ann", {ids[3]: names[0], ids[4]: names[2]})
     service.wait()
     service.close()
     run("export", project.folder, "--format", form, "--output", tmp_path / "out")
@@ -219,7 +219,7 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
     assert told("init", project, "--embeddings", pool, *both).endswith("is a project already.")
     assert told("train", project).endswith("has no labels yet: there is nothing to tell apart.")
     assert told("label", project / "nothing").endswith("galaxy-al init makes one.")
-    assert "without more" in told("label", project, "--no-open", "--name", "https://a.org")
+    assert "must be a host name" in told("label", project, "--no-open", "--name", "https://a.org")
     (embeddings / "lock").write_text("mine")
     assert told("label", embeddings).endswith("galaxy-al init makes one.")
     assert (embeddings / "lock").read_text() == "mine"
@@ -297,7 +297,7 @@ def test_a_label_of_an_example_that_is_gone_does_no_harm(images):
     (images / "photos" / "00.png").unlink()
     project = open_project(images / "project")
     service = Service(project)
-    assert len(service.learner.state.labels) == 7
+    assert len(service.view().labels) == 7
     assert service.undo("import") is not None
     service.close()
     labelled = labelled_project(images / "project")
@@ -312,10 +312,10 @@ def test_embeddings_that_are_not_finite_are_left_out(tmp_path):
         tmp_path / "project", tmp_path / "pool.npy", kind="embeddings", classes=["a"], other="b"
     )
     assert list(project.bad) == [7]
-    service = Service(project)
-    assert {service.next(f"w{i}") for i in range(59)} == set(range(60)) - {7}
+    service, ids = Service(project), project.pool.ids
+    assert {service.next(f"w{i}").id for i in range(59)} == set(ids) - {ids[7]}
     with pytest.raises(GalaxyError, match="The embedding of '7' is not finite"):
-        service.label("x", [(7, 0)])
+        service.label("x", {ids[7]: project.classes[0]})
     service.close()
 
 
