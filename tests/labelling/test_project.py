@@ -49,12 +49,11 @@ def test_what_was_labelled_is_exported_with_who_when_and_which_round(tmp_path):
     project, truth = small_project(tmp_path)
     service = Service(project)
     for who in ("ann", "bob") * 15:
-        index = service.next(who)
-        example = project.pool.ids[index]
-        service.label(who, [(index, project.classes.index(truth[example]))])
+        example = service.next(who).id
+        service.label(who, {example: truth[example]})
         service.wait()
-    last = service.next("ann")
-    service.skip("ann", last, for_good=True)
+    last = service.next("ann").id
+    service.skip("ann", last, cannot_tell=True)
     service.close()
     EXPORTS["jsonl"].write(labeled_examples(project.folder), tmp_path / "labels.jsonl")
     lines = (tmp_path / "labels.jsonl").read_text().splitlines()
@@ -118,7 +117,7 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
         "has no labels yet. Training needs labels of two classes."
     )
     assert told("label", project / "nothing").endswith(no_project)
-    assert "without more" in told("label", project, "--no-open", "--name", "https://a.org")
+    assert "must be a host name" in told("label", project, "--no-open", "--name", "https://a.org")
     (embeddings / "lock").write_text("mine")
     assert told("label", embeddings).endswith(no_project)
     assert (embeddings / "lock").read_text() == "mine"
@@ -152,7 +151,7 @@ def test_a_label_of_an_example_that_is_gone_does_no_harm(images):
     (images / "photos" / "00.png").unlink()
     project = open_project(images / "project")
     service = Service(project)
-    assert len(service.learner.state.labels) == 7
+    assert len(service.view().labels) == 7
     assert service.undo("import") is not None
     service.close()
     labeled = labeled_examples(images / "project")
@@ -170,10 +169,10 @@ def test_embeddings_that_are_not_finite_are_left_out(tmp_path):
         tmp_path / "project", tmp_path / "pool.npy", kind="embeddings", classes=["a"], other="b"
     )
     assert list(project.bad) == [7]
-    service = Service(project)
-    assert {service.next(f"w{i}") for i in range(59)} == set(range(60)) - {7}
+    service, ids = Service(project), project.pool.ids
+    assert {service.next(f"w{i}").id for i in range(59)} == set(ids) - {ids[7]}
     with pytest.raises(GalaxyError, match="The embedding of '7' is not finite"):
-        service.label("x", [(7, 0)])
+        service.label("x", {ids[7]: project.classes[0]})
     service.close()
 
 

@@ -59,6 +59,7 @@ def browser():
                 args=flags,
             )
         except Error as error:
-            pytest.skip(f"The labelling page is not tested: no Chromium was found. {error}")
+            reason = str(error).splitlines()[0]
+            pytest.skip(f"Chromium cannot be started, so the page is not tested: {reason}")
         yield started
         started.close()

@@ -57,7 +57,7 @@ def make_app(
     app.state.broadcast, app.state.finder = broadcast, Finder(service)
     add_error_handlers(app)
     app.add_middleware(Guard, hosts=hosts, name=name)
-    for router in (pages.router, labelling.router, results.router, finding.router):
+    for router in (labelling.router, results.router, finding.router, pages.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=pages.STATIC), name="static")
     return app
