@@ -90,10 +90,10 @@ def data_check(
     if found.classes:
         click.echo(f"{int((found.labels < 0).sum()):>10,} without a label")
     problems = unreadable(found) if found.kind == "images" else not_finite(found)
-    print_problems(list(problems.values()), len(found))
+    report_problems(list(problems.values()), len(found))
 
 
-def print_problems(problems: Sequence[str], total: int) -> None:
+def report_problems(problems: Sequence[str], total: int) -> None:
     """Print each problem to stderr, and their number."""
     for problem in problems:
         click.echo(problem, err=True)

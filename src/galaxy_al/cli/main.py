@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from galaxy_al.cli.bench import bench
-from galaxy_al.cli.data import data, pool_options, print_problems
+from galaxy_al.cli.data import data, pool_options, report_problems
 from galaxy_al.cli.project import export, init, label, status, train
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.version import __version__
@@ -106,7 +106,7 @@ def predict(
     found = load_pool(pool, kind=kind, column=column, id_column=id_column)
     made = predict(load_model(model), found)
     made.write(output)
-    print_problems(made.bad, len(found))
+    report_problems(made.bad, len(found))
     click.echo(f"{len(made.ids):,} examples in {output}")
 
 
