@@ -32,6 +32,7 @@ def test_the_examples_of_the_methods_page_run():
     assert namespace["predicted"].shape == (500,)
 
 
+@pytest.mark.torch
 def test_the_examples_of_the_training_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {}
