@@ -16,11 +16,20 @@ settings.register_profile(
 settings.load_profile("house")
 
 
+MARKS = {
+    "networks": "torch",  # with the examples in their docstrings
+    "test_embedding.py": "torch",
+    "test_saving.py": "torch",
+    "test_page.py": "browser",
+    "test_crash.py": "slow",
+}
+
+
 def pytest_collection_modifyitems(items):
-    """Everything about networks needs torch, including the examples in their docstrings."""
+    """Mark whole files and folders; single tests have their marks beside them."""
     for item in items:
-        if item.path.parent.name == "networks":
-            item.add_marker("torch")
+        for part in MARKS.keys() & set(item.path.parts):
+            item.add_marker(MARKS[part])
 
 
 @pytest.fixture(params=["as they are", "tiny"])

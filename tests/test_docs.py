@@ -59,6 +59,7 @@ def test_the_examples_of_the_strategies_page_run():
     assert namespace["predicted"].shape == (500,)
 
 
+@pytest.mark.torch
 def test_the_examples_of_the_python_guide_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = run_blocks("docs/python.md")

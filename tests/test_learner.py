@@ -330,6 +330,7 @@ def test_a_resumed_learner_does_not_ask_what_was_skipped():
     assert {0, 7, 8, 50}.isdisjoint(answered(learner, truth, 56))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("head", ["linear", "mlp", "classifier", "trainer"])
 def test_networks_classifiers_and_trainers_are_heads(head):
     from sklearn.naive_bayes import GaussianNB
@@ -343,6 +344,7 @@ def test_networks_classifiers_and_trainers_are_heads(head):
     assert history == simulate(embeddings, truth, "galaxy", heads.get(head, head), 50, 4)
 
 
+@pytest.mark.torch
 def test_the_paper_s_network_learns_from_images_by_every_strategy_that_needs_embeddings():
     from dataclasses import replace
 

@@ -68,14 +68,14 @@ def test_a_newer_file_is_refused_in_one_line_and_stays_as_it_is(old):
 
 def test_a_migration_that_fails_changes_nothing(tmp_path):
     db = sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)
-    migrate(db, ["create table a (x)"], tmp_path / "a.sqlite")
+    migrate(db, [["create table a (x)"]], tmp_path / "a.sqlite")
 
     def fail(db):
         db.execute("insert into a values (1, 2)")
         raise KeyError("broken")
 
     with pytest.raises(KeyError):
-        migrate(db, ["create table a (x)", "alter table a add y; create table b (z)", fail], Path())
+        migrate(db, [[], ["alter table a add y", "create table b (z)"], fail], Path())
     assert schema_version(db) == 1
     assert db.execute("select sql from sqlite_master").fetchall() == [("CREATE TABLE a (x)",)]
     assert db.execute("select * from a").fetchall() == []

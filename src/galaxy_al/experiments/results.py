@@ -19,29 +19,25 @@ from galaxy_al.system.migrations import migrate, refuse_newer, schema_version
 from galaxy_al.version import __version__
 
 _FIRST_SCHEMA = (
-    """
-create table if not exists cells (
+    """create table if not exists cells (
     key text primary key, setting text not null, label text not null, seed integer not null,
     batch_size integer not null, n_examples integer not null, n_rare integer not null,
     data text not null, config text not null, versions text not null
-) strict
-""",
-    """
-create table if not exists rounds (
+) strict""",
+    """create table if not exists rounds (
     key text not null references cells, round integer not null, n_labels integer not null,
     balanced_accuracy real not null, average_precision real not null, f1 real not null,
     rare_found integer not null, selection real not null, training real not null,
     scoring real not null, judging real not null, whole real not null,
     indices text not null, generator_state text not null,
     primary key (key, round)
-) strict
-""",
+) strict""",
 )
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 
 
 def _rename_methods(db: sqlite3.Connection) -> None:
-    """A run is called a run now and a contender a method; keys follow from the config."""
+    """Cells are called runs and contenders methods since; keys follow from the config."""
     db.execute("alter table cells rename to runs")
     for key, text in db.execute("select key, config from runs").fetchall():
         config = json.loads(text)

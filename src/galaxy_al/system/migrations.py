@@ -8,7 +8,7 @@ from pathlib import Path
 
 from galaxy_al.errors import GalaxyError
 
-Step = tuple[str, ...] | Callable[[sqlite3.Connection], object]
+Step = Sequence[str] | Callable[[sqlite3.Connection], object]
 
 
 def schema_version(db: sqlite3.Connection) -> int:
@@ -22,16 +22,16 @@ def migrate(db: sqlite3.Connection, steps: Sequence[Step], path: Path) -> None:
     Parameters
     ----------
     steps
-        SQL statements, or functions of the connection. Step ``i`` leads from version ``i`` to
-        version ``i + 1``; a new file takes all of them.
+        Each a list of SQL statements, or a function of the connection. Step ``i`` leads
+        from version ``i`` to version ``i + 1``; a new file takes all of them.
 
     Examples
     --------
     >>> db = sqlite3.connect(":memory:")
-    >>> migrate(db, [("create table a (x)",), ("alter table a add column y",)], Path("a.sqlite"))
+    >>> migrate(db, [["create table a (x)"], ["alter table a add y"]], Path("a.sqlite"))
     >>> schema_version(db)
     2
-    >>> migrate(db, [("create table a (x)",)], Path("a.sqlite"))
+    >>> migrate(db, [["create table a (x)"]], Path("a.sqlite"))
     Traceback (most recent call last):
     galaxy_al.errors.GalaxyError: a.sqlite was written by a newer galaxy-al (its format is 2, \
 this one reads up to 1). Upgrade galaxy-al to open it.
@@ -42,10 +42,11 @@ this one reads up to 1). Upgrade galaxy-al to open it.
     db.execute("begin immediate")  # another process may be migrating the same file
     try:
         for step in steps[schema_version(db) :]:
-            for statement in () if callable(step) else step:
-                db.execute(statement)
             if callable(step):
                 step(db)
+            else:
+                for statement in step:
+                    db.execute(statement)
         db.execute(f"pragma user_version = {len(steps)}")
         db.execute("commit")
     except BaseException:

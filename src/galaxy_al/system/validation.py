@@ -42,4 +42,7 @@ def _problem(found: ErrorDetails, model: Any) -> str:
         return f"unknown key {key}. Keys are: {', '.join(sorted(model.__pydantic_fields__))}"
     if found["type"] == "value_error":
         return f"{key}: {one_line(found['ctx']['error'])}" if key else str(found["ctx"]["error"])
-    return f"{key} {re.sub('^.* should ', 'must ', found['msg'])}, got {found['input']!r}"
+    must = re.sub("^.* should ", "must ", found["msg"]).replace(
+        "greater than or equal to", "at least"
+    )
+    return f"{key} {must}, got {found['input']!r}"
