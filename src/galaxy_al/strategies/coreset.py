@@ -69,7 +69,8 @@ class _Distances:
     def to(self, centre: int) -> NDArray[np.float64]:
         offset = self._embeddings[centre] - self._mean
         dots = self._embeddings @ offset.astype(self._embeddings.dtype) - self._mean @ offset
-        return combine(dots, self._norms, self._norms[centre])
+        distances: NDArray[np.float64] = combine(dots, self._norms, self._norms[centre])
+        return distances
 
 
 def _squared_distances(
