@@ -66,11 +66,10 @@ class _Distances:
             ]
         )
 
-    def to(self, centre: int) -> NDArray[np.float64]:
+    def to(self, centre: int) -> NDArray[np.floating[Any]]:
         offset = self._embeddings[centre] - self._mean
         dots = self._embeddings @ offset.astype(self._embeddings.dtype) - self._mean @ offset
-        distances: NDArray[np.float64] = combine(dots, self._norms, self._norms[centre])
-        return distances
+        return combine(dots, self._norms, self._norms[centre])
 
 
 def _squared_distances(
