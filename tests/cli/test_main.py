@@ -118,19 +118,22 @@ def test_wrong_usage_shows_the_usage():
 def test_files_that_cannot_be_used_are_errors_and_not_bugs(tmp_path):
     file = tmp_path / "file"
     file.write_text("not a database, but long enough to be one" * 100)
+    commands = [
+        ("demo", "--output", file / "x.png"),
+        ("theory", "--draws", "10", "--output", file / "x.png"),
+    ]
     for path in (tmp_path, file, file / "x"):
-        for command in [
-            ("demo", "--output", file / "x.png"),
-            ("theory", "--draws", "10", "--output", file / "x.png"),
+        commands += [
             ("bench", "status", "intro", "--results", path),
             ("bench", "run", "intro", "--results", path),
             ("bench", "export", "--results", path),
             ("bench", "run", path),
             ("bench", "run", "--pool", path),
             ("data", "check", path / "missing.csv"),
-        ]:
-            result = run(*map(str, command))
-            assert isinstance(result.exception, GalaxyError) or result.exit_code == 2, command
+        ]
+    for command in commands:
+        result = run(*map(str, command))
+        assert isinstance(result.exception, GalaxyError) or result.exit_code == 2, command
 
 
 def test_the_package_imports_quickly_and_without_the_heavy_libraries():

@@ -106,13 +106,13 @@ def test_runs_that_are_not_all_there_are_named():
     assert some_results().unfinished == ["<b> (1 of 2 runs, 1 rounds)"]
 
 
-def test_names_are_no_html(monkeypatch):
+def test_names_are_escaped(monkeypatch):
     suite = Suite(
         name="s",
         title="a <i> & b",
         figure="f",
         size="frozen",
-        settings=("one",),
+        settings=("cifar10-2",),
         strategies=(Method("galaxy", "galaxy"),),
         seeds=(0,),
         batch_size=1,
