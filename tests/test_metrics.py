@@ -61,7 +61,7 @@ def test_bad_input_is_refused():
     for wrong in ([], [0.5, 1], [-1, 0], [[0, 1]]):
         with pytest.raises(ValueError, match="truth must be a list of at least one class"):
             balanced_accuracy(wrong, [0, 1])
-    with pytest.raises(ValueError, match="no rare class"):
+    with pytest.raises(ValueError, match="No example is of a rare class"):
         rare_average_precision([1, 1], [[0.5, 0.5], [0.5, 0.5]], other=1)
 
 

@@ -115,7 +115,7 @@ def test_a_run_has_one_key_whatever_it_is_called_and_another_for_anything_that_m
         (
             '"linear"',
             '"vgg"',
-            r"head.network must be 'auto', 'linear', .* got 'vgg'",
+            r"head.network: unknown 'vgg'. Choose from: auto, linear, mlp, resnet18",
         ),
         (
             "weight_decay = 0.01",

@@ -166,7 +166,7 @@ def test_a_newer_database_is_refused_in_one_line(tmp_path, read_only):
     Database(path).close()
     query(path, f"pragma user_version = {len(MIGRATIONS) + 1}")
     before = path.read_bytes()
-    with pytest.raises(GalaxyError, match="newer version of galaxy-al") as refused:
+    with pytest.raises(GalaxyError, match="written by a newer galaxy-al") as refused:
         Database(path, read_only=read_only)
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -66,7 +66,7 @@ def test_a_dataset_of_hugging_face_has_images_and_classes(images):
 def test_embeddings_can_be_exported_in_every_form_but_coco(tmp_path, form):
     project, _ = small_project(tmp_path, labels=None)
     service = Service(project)
-    service.label("ann", [(3, 0), (4, 2)])
+    service.label("ann", {"3": "scratch", "4": "fine"})
     service.wait()
     service.close()
     run("export", project.folder, "--format", form, "--output", tmp_path / "out")

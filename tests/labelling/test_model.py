@@ -32,9 +32,8 @@ def renamed(tmp_path):
     project, truth = small_project(tmp_path)
     service = Service(project)
     by_class = {name: [i for i in truth if truth[i] == name][:5] for name in project.classes}
-    for class_index, name in enumerate(project.classes):
-        labels = [(project.index_of[example], class_index) for example in by_class[name]]
-        service.label("ann", labels)
+    for name in project.classes:
+        service.label("ann", dict.fromkeys(by_class[name], name))
         service.wait()
     service.close()
     rename_class(project.folder, "dent", "bump")
@@ -89,10 +88,10 @@ def test_an_example_whose_class_is_gone_is_asked_and_answered_again(renamed):
     service = Service(project)
     asked = set()
     while len(asked) < len(project.pool) - 10:  # all but the labels of the other two classes
-        index = service.next("bob")
-        service.label("bob", [(index, 1)])
+        id = service.next("bob").id
+        service.label("bob", {id: "bump"})
         service.wait()
-        asked.add(project.pool.ids[index])
+        asked.add(id)
     service.close()
     assert set(by_class["dent"]) <= asked
     assert asked.isdisjoint(by_class["scratch"] + by_class["fine"])
@@ -105,10 +104,10 @@ def test_a_new_answer_can_be_undone(renamed):
     folder, by_class = renamed
     project = open_project(folder)
     service = Service(project)
-    index = project.index_of[by_class["dent"][0]]
-    service.label("bob", [(index, 1)])
+    id = by_class["dent"][0]
+    service.label("bob", {id: "bump"})
     service.wait()
-    assert service.undo("bob") == index
+    assert service.undo("bob") == id
     service.close()
     assert f"{WARNING}\n" in run("status", folder).stderr
 
@@ -150,11 +149,11 @@ def test_an_old_project_can_be_labelled(old):
     labels = {row["id"]: row["label"] for row in read_csv(old.parent / "labels.csv")}
     project = open_project(old)
     service = Service(project)
-    asked = [service.next(name) for name in ("ann", "bob", "eve")]
-    for name, index in zip(("ann", "bob", "eve"), asked):
-        service.label(name, [(index, 0)])
+    asked = {name: service.next(name).id for name in ("ann", "bob", "eve")}
+    for name, id in asked.items():
+        service.label(name, {id: "scratch"})
         service.wait()
-        labels[project.pool.ids[index]] = "scratch"
+        labels[id] = "scratch"
     service.close()
     found = {entry.example: entry.label for entry in labeled_examples(old).entries}
     assert found == labels

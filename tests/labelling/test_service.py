@@ -493,7 +493,7 @@ def test_the_label_of_a_class_that_was_removed_locks_nobody_out(project):
     service = begun(project, n_labels=1)
     (id,) = service.view().labels
     service.close()
-    renamed = replace(project[0].settings, classes=("ding", "dong", "bell"))
+    renamed = project[0].settings.model_copy(update={"classes": ("ding", "dong", "bell")})
     again = Service(replace(project[0], settings=renamed))
     again.label("bob", {id: "ding"})
     assert again.view().labels == {id: "ding"}

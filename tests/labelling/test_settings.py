@@ -21,23 +21,21 @@ def write(path, changes):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("colour", "3", "unknown key 'colour'. Choose from: path, kind, classes, column, "
-         "id_column, embedder, head, strategy, batch_size, seed."),
+        ("colour", "3", "unknown key colour. Keys are: batch_size, classes, column, "
+         "embedder, head, id_column, kind, path, seed, strategy."),
         ("batch_size", "0", "batch_size must be at least 1, got 0."),
         ("batch_size", '"50"', "batch_size must be a valid integer, got '50'."),
         ("batch_size", "true", "batch_size must be a valid integer, got True."),
         ("seed", "1.5", "seed must be a valid integer, got 1.5."),
         ("path", "7", "path must be a valid string, got 7."),
-        ("kind", '"audio"', "Unknown kind 'audio'. Choose from: embeddings, images, texts."),
+        ("kind", '"audio"', "kind: Unknown kind 'audio'. Choose from: embeddings, images, texts."),
         ("classes", '"spam"', "classes must be a valid list, got 'spam'."),
-        ("classes", '["spam", 3]', "classes.1 must be a valid string, got 3."),
-        ("classes", '["spam"]', "A project needs at least two classes, and each needs a name."),
-        ("classes", '["a", "a"]', "Two classes are called 'a'."),
-        ("head", '""', "Unknown head ''. Choose from: auto, linear, mlp, resnet18."),
-        ("format", str(FORMAT + 1), f"format {FORMAT + 1} needs a newer version of galaxy-al; "
-         f"this one reads up to {FORMAT}."),
-        ("format", '"2"', f"format must be a number from 1 to {FORMAT}, got '2'."),
-        ("format", "0", f"format must be a number from 1 to {FORMAT}, got 0."),
+        ("classes", '["spam", 3]', "classes[1] must be a valid string, got 3."),
+        ("classes", '["spam"]', "classes: A project needs at least two classes, and each needs a name."),
+        ("classes", '["a", "a"]', "classes: Two classes are called 'a'."),
+        ("head", '""', "head: Unknown head ''. Choose from: auto, linear, mlp, resnet18."),
+        ("format", '"2"', f"format must be from 1 to {FORMAT}, got '2'."),
+        ("format", "0", f"format must be from 1 to {FORMAT}, got 0."),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_with_the_file_and_the_key(tmp_path, key, value, message):
@@ -47,12 +45,20 @@ def test_a_wrong_value_is_one_line_with_the_file_and_the_key(tmp_path, key, valu
     assert str(refused.value) == f"{path}: {message}"
 
 
+def test_a_file_of_a_newer_version_is_refused(tmp_path):
+    path = write(tmp_path / "project.toml", {"format": str(FORMAT + 1)})
+    with pytest.raises(
+        GalaxyError, match=f"project.toml was written by a newer galaxy-al .*to {FORMAT}"
+    ):
+        ProjectSettings.read(path)
+
+
 def test_an_unknown_strategy_and_a_missing_key_are_named(tmp_path):
     path = write(tmp_path / "project.toml", {"strategy": '"galxy"'})
     with pytest.raises(GalaxyError, match=r"Unknown strategy 'galxy'\. Choose from: badge, "):
         ProjectSettings.read(path)
     path.write_text('path = "x"\nkind = "texts"\n')
-    with pytest.raises(GalaxyError, match="the key 'classes' is missing"):
+    with pytest.raises(GalaxyError, match="the key classes is missing"):
         ProjectSettings.read(path)
     path.write_text("kind = [")
     with pytest.raises(GalaxyError, match=f"Cannot read {path}"):

@@ -26,8 +26,8 @@ def validated(model: type[Model], content: Mapping[str, Any], path: Path | None 
         # A misspelt key is an unknown and a missing one: name the one that is there.
         first, *_ = sorted(error.errors(), key=lambda found: found["type"] not in _UNKNOWN)
         problem = f"{_problem(first, model).rstrip('.')}."
-        if path is None:
-            raise InvalidArgument(problem) from error
+        if path is None:  # a message of our own needs no key to be understood
+            raise InvalidArgument(str(first.get("ctx", {}).get("error", problem))) from error
         raise GalaxyError(f"{path}: {problem}") from error
 
 
@@ -42,7 +42,6 @@ def _problem(found: ErrorDetails, model: Any) -> str:
         return f"unknown key {key}. Keys are: {', '.join(sorted(model.__pydantic_fields__))}"
     if found["type"] == "value_error":
         return f"{key}: {one_line(found['ctx']['error'])}" if key else str(found["ctx"]["error"])
-    must = re.sub("^.* should ", "must ", found["msg"]).replace(
-        "greater than or equal to", "at least"
-    )
+    must = re.sub("^.* should ", "must ", found["msg"]).replace("tuple", "list")
+    must = must.replace("greater than or equal to", "at least")
     return f"{key} {must}, got {found['input']!r}"
