@@ -31,7 +31,8 @@ def write(path, changes):
         ("kind", '"audio"', "kind: Unknown kind 'audio'. Choose from: embeddings, images, texts."),
         ("classes", '"spam"', "classes must be a valid list, got 'spam'."),
         ("classes", '["spam", 3]', "classes[1] must be a valid string, got 3."),
-        ("classes", '["spam"]', "classes: A project needs at least two classes, and each needs a name."),
+        ("classes", '["spam"]', "classes: A project needs at least two classes, "
+         "and each needs a name."),
         ("classes", '["a", "a"]', "classes: Two classes are called 'a'."),
         ("head", '""', "head: Unknown head ''. Choose from: auto, linear, mlp, resnet18."),
         ("format", '"2"', f"format must be from 1 to {FORMAT}, got '2'."),
