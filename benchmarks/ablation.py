@@ -16,7 +16,7 @@ import numpy as np
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from galaxy_al.experiments.datasets import labelled_pool
+from galaxy_al.experiments.datasets import load_labeled_pool
 from galaxy_al.experiments.runs import make_head
 from galaxy_al.experiments.suite import Head
 from galaxy_al.models.kernel import KernelTrainer
@@ -97,7 +97,7 @@ def head_of(name, n_classes, seed):
 
 def areas(variant, setting, seed):
     """Mean balanced accuracy and average precision over the rounds of one run."""
-    data = labelled_pool(setting, False)
+    data = load_labeled_pool(setting, False)
     strategy, head = VARIANTS[variant]
     head = head_of(head, int(data.truth.max()) + 1, seed)
     history = simulate(

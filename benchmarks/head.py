@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from galaxy_al.experiments.datasets import labelled_pool
+from galaxy_al.experiments.datasets import load_labeled_pool
 from galaxy_al.metrics import balanced_accuracy, rare_average_precision
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.models.networks.training import RECIPES, Trainer
@@ -86,7 +86,7 @@ def main():
     row(["---"] * 9)
     gaps = []
     for setting in SETTINGS:
-        data = labelled_pool(setting, False)
+        data = load_labeled_pool(setting, False)
         chosen = [orders(data, seed) for seed in SEEDS]
         for by, count in product(("random", "galaxy"), COUNTS):
             labels_of = [{i: int(data.truth[i]) for i in order[by][:count]} for order in chosen]

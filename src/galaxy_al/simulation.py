@@ -116,28 +116,26 @@ def play_round(
     learner.refit()
     begin = time.perf_counter()
     table = learner.proba if scores is None else scores(learner)
-    other, labelled = learner.n_classes - 1, list(learner.state.labels)
+    majority, labeled = learner.n_classes - 1, list(learner.state.labels)
     predicted = table.argmax(axis=1)
-    judged = {
-        "balanced_accuracy": balanced_accuracy(truth, predicted),
-        "average_precision": rare_average_precision(truth, table, other),
-        "f1": rare_f1(truth, predicted, other),
-    }
-    found = rare_found(truth, labelled, other)
-    return Round(
-        n_labels=len(labelled),
-        rare_found=found,
+    judged = Round(
+        n_labels=len(labeled),
+        balanced_accuracy=balanced_accuracy(truth, predicted),
+        average_precision=rare_average_precision(truth, table, majority),
+        f1=rare_f1(truth, predicted, majority),
+        rare_found=rare_found(truth, labeled, majority),
         indices=tuple(indices),
         generator_state=generator_state,
-        seconds=replace(learner.seconds, judging=time.perf_counter() - begin),
-        **judged,
+        seconds=learner.seconds,
     )
+    seconds = replace(learner.seconds, judging=time.perf_counter() - begin)
+    return replace(judged, seconds=seconds)
 
 
 def checked_truth(
     truth: Sequence[int] | NDArray[np.integer[Any]], size: int
 ) -> NDArray[np.integer[Any]]:
-    """A class for each example, and two different ones at least."""
+    """A class for each example, at least two different ones."""
     truth = np.asarray(truth)
     if truth.shape != (size,) or truth.dtype.kind not in "iu" or truth.min() < 0:
         raise InvalidArgument(

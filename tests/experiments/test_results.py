@@ -22,7 +22,7 @@ def old(tmp_path, monkeypatch):
     """Two of four rounds, as commit 21ab5eb stored them."""
     folder = shutil.copytree(OLD, tmp_path / "old")
     monkeypatch.setenv("GALAXY_AL_DATA", str(folder))
-    datasets.labelled_pool.cache_clear()
+    datasets.load_labeled_pool.cache_clear()
     return folder / "results.sqlite"
 
 

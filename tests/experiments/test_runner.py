@@ -46,7 +46,7 @@ def data(tmp_path, monkeypatch):
     embeddings = (rng.normal(size=(400, 6)) + 2 * np.eye(10, 6)[labels]).astype(np.float16)
     np.savez(tmp_path / "cifar10-embeddings.npz", embeddings=embeddings, labels=labels)
     monkeypatch.setenv("GALAXY_AL_DATA", str(tmp_path))
-    pools.labelled_pool.cache_clear()
+    pools.load_labeled_pool.cache_clear()
     (tmp_path / "small.toml").write_text(SUITE)
     return embeddings.astype(np.float32), labels.astype(int)
 
@@ -66,7 +66,9 @@ def rounds_of(path):
 def test_rare_classes_are_thinned_to_one_in_a_thousand(monkeypatch, data):
     _, labels = data
     monkeypatch.setattr(pools, "THINNED_TO", 40)
-    found, whole = (pools.labelled_pool(name, False) for name in ("cifar10-3-thinned", "cifar10-3"))
+    found, whole = (
+        pools.load_labeled_pool(name, False) for name in ("cifar10-3-thinned", "cifar10-3")
+    )
     n_big = np.count_nonzero(labels >= 2)
     assert np.bincount(found.truth).tolist() == [n_big // 40, n_big // 40, n_big]
     assert len(found.items) == len(found.truth)
@@ -77,7 +79,7 @@ def test_rare_classes_are_thinned_to_one_in_a_thousand(monkeypatch, data):
 
 def test_one_answer_in_ten_is_wrong_and_the_truth_is_still_what_is_judged_by(data, tmp_path):
     embeddings, labels = data
-    noisy, truth = pools.labelled_pool("cifar10-3-noisy", False), np.minimum(labels, 2)
+    noisy, truth = pools.load_labeled_pool("cifar10-3-noisy", False), np.minimum(labels, 2)
     answers = np.array([noisy.answer(i) for i in range(400)])
     assert (noisy.truth == truth).all()
     assert 20 <= np.count_nonzero(answers != truth) <= 60
@@ -180,7 +182,7 @@ def test_the_papers_network_runs_on_a_settings_images(tmp_path, monkeypatch):
     sizes = (int((original == 7).sum()), int((original != 7).sum()))
     setting = replace(SETTINGS["pathmnist-2"], sizes=sizes)
     monkeypatch.setitem(settings.SETTINGS, "pathmnist-2", setting)
-    pools.labelled_pool.cache_clear()
+    pools.load_labeled_pool.cache_clear()
     network = Head("resnet18", epochs=1, rate=1e-4)
     found = run_of("galaxy", setting="pathmnist-2", head=network)
     complete_run(found, 2, tmp_path / "r.sqlite")
@@ -197,7 +199,7 @@ def test_a_pool_that_ends_ends_the_run_and_it_counts_as_done(data, tmp_path):
 def test_results_on_other_data_are_not_mixed(data, tmp_path, monkeypatch):
     complete_run(run_of(), 1, tmp_path / "r.sqlite")
     np.savez(tmp_path / "cifar10-embeddings.npz", embeddings=data[0][:300], labels=data[1][:300])
-    pools.labelled_pool.cache_clear()
+    pools.load_labeled_pool.cache_clear()
     with pytest.raises(GalaxyError, match=r"r.sqlite has results of galaxy on other data"):
         complete_run(run_of(), 2, tmp_path / "r.sqlite")
 
@@ -348,15 +350,15 @@ def test_changed_labels_of_ones_own_pool_are_noticed_and_bad_rows_left_out(tmp_p
     labels = np.repeat([0, 1], [10, 50])
     own = ("--pool", "mine.npz", "--batch-size", "20", "--rounds", "1")
     np.savez(path, embeddings=table, labels=labels)
-    pools.labelled_pool.cache_clear()
+    pools.load_labeled_pool.cache_clear()
     bench(tmp_path, "run", *own)
     np.savez(path, embeddings=table, labels=np.roll(labels, 1))
-    pools.labelled_pool.cache_clear()
+    pools.load_labeled_pool.cache_clear()
     with pytest.raises(GalaxyError, match=r"on other data: .* changed since. Name another"):
         bench(tmp_path, "run", *own)
     table[7] = np.nan
     np.savez(path, embeddings=table, labels=labels)
-    pools.labelled_pool.cache_clear()
+    pools.load_labeled_pool.cache_clear()
     (tmp_path / "r.sqlite").unlink()
     done = bench(tmp_path, "run", *own)
     assert "(unreadable or not finite): 1" in done.output
@@ -428,7 +430,7 @@ def test_ones_own_labelled_table_shows_which_strategy_would_have_served_best(tmp
     rows = zip(vectors.tolist(), truth.tolist(), strict=True)
     lines = [json.dumps({"embedding": vector, "kind": name}) for vector, name in rows]
     (tmp_path / "mine.jsonl").write_text("\n".join([*lines, json.dumps({"embedding": [0] * 4})]))
-    pools.labelled_pool.cache_clear()
+    pools.load_labeled_pool.cache_clear()
     own = ("--pool", "mine.jsonl", "--labels", "kind", "--batch-size", "20", "--rounds", "3")
     done = bench(tmp_path, "run", *own)
     assert "44 of 44 runs are done" in done.output

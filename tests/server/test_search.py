@@ -72,10 +72,10 @@ def test_a_walk_covers_the_pool_and_goes_into_a_cluster():
     vectors = np.concatenate([rng.normal(size=(500, 3)), rng.normal(size=(20, 3)) + 30])
     clusters = walk(vectors, None, 0, rng)
     assert sum(cluster.size for cluster in clusters) == 520
-    far = [cluster for cluster in clusters if cluster.centre >= 500]
+    far = [cluster for cluster in clusters if cluster.center >= 500]
     assert sum(cluster.size for cluster in far) == 20
-    inside = walk(vectors, far[0].centre, 20, rng)
-    assert all(cluster.centre >= 500 for cluster in inside)
+    inside = walk(vectors, far[0].center, 20, rng)
+    assert all(cluster.center >= 500 for cluster in inside)
     clusters = walk(vectors, None, 0, rng, without=range(500))
     assert sum(cluster.size for cluster in clusters) == 20
     assert walk(vectors, None, 0, rng, without=range(520)) == []

@@ -14,13 +14,13 @@ def test_each_choice_is_the_farthest_from_all_before(snapshot, budget, seed):
     h, free = snapshot.embeddings, snapshot.askable().tolist()
     chosen = Coreset().rank(snapshot, budget, np.random.default_rng(seed)).tolist()
     assert len(chosen) == min(budget, len(free))
-    centres = snapshot.labeled().tolist()
+    centers = snapshot.labeled().tolist()
     for index in chosen:
-        left = [i for i in free if i not in centres]
-        if centres:  # else the first one is drawn at random
-            farthest = max(left, key=lambda i: min(np.linalg.norm(h[i] - h[c]) for c in centres))
+        left = [i for i in free if i not in centers]
+        if centers:  # else the first one is drawn at random
+            farthest = max(left, key=lambda i: min(np.linalg.norm(h[i] - h[c]) for c in centers))
             assert index == farthest
-        centres.append(index)
+        centers.append(index)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -19,7 +19,7 @@ from galaxy_al.system.files import checksum, digest, reading
 
 
 @dataclass(frozen=True)
-class LabelledPool:
+class LabeledPool:
     """What a simulated run needs.
 
     Parameters
@@ -53,7 +53,7 @@ class LabelledPool:
 
 
 @lru_cache(maxsize=2)  # a setting, and what it was made of
-def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
+def load_labeled_pool(setting: str, takes_images: bool) -> LabeledPool:
     """The data of one of `setting_names`, or of a user's pool named by `own_pool`.
 
     A head gets the images of a setting as embeddings of the offline default, unless the folder
@@ -63,14 +63,14 @@ def labelled_pool(setting: str, takes_images: bool) -> LabelledPool:
         return _own_pool(setting)
     base, _, variant = setting.rpartition("-")
     if variant in _VARIANTS:
-        return _VARIANTS[variant](labelled_pool(base, takes_images))
+        return _VARIANTS[variant](load_labeled_pool(base, takes_images))
     ready = _ready_file(SETTINGS[setting].archive)
     if not takes_images and ready is not None:
         return _from_ready(ready, SETTINGS[setting].n_classes)
     pool = load_setting(setting)
     if takes_images:
-        return LabelledPool(pool, pool.labels, pool.content)
-    return LabelledPool(*_embedded(pool))
+        return LabeledPool(pool, pool.labels, pool.content)
+    return LabeledPool(*_embedded(pool))
 
 
 def setting_names() -> list[str]:
@@ -82,7 +82,7 @@ THINNED_TO = 1000  # examples of the majority class per example of a rare class
 FLIP_RATE = 0.1
 
 
-def _thinned(data: LabelledPool) -> LabelledPool:
+def _thinned(data: LabeledPool) -> LabeledPool:
     """Keeps at most 1 example of a rare class per 1,000 of the majority class, and at least 1."""
     rng, counts = np.random.default_rng(0), np.bincount(data.truth)
     most = max(counts[-1] // THINNED_TO, 1)
@@ -92,14 +92,14 @@ def _thinned(data: LabelledPool) -> LabelledPool:
     )
     kept.sort()
     is_pool = isinstance(data.items, Pool)
-    return LabelledPool(
+    return LabeledPool(
         items=data.items.take(kept) if is_pool else data.items[kept],
         truth=data.truth[kept],
         source=f"{data.source}, rare ones 1 in {THINNED_TO}",
     )
 
 
-def _noisy(data: LabelledPool) -> LabelledPool:
+def _noisy(data: LabeledPool) -> LabeledPool:
     """One answer in ten is wrong, and stays wrong when the example is asked again."""
     annotator = noisy_annotator(data.truth, FLIP_RATE, np.random.default_rng(0))
     answers = np.array([annotator(i) for i in range(len(data.truth))])
@@ -125,7 +125,7 @@ def setting_title(setting: str) -> str:
     return Path(json.loads(setting.removeprefix(_OWN))["path"]).stem
 
 
-def _own_pool(setting: str) -> LabelledPool:
+def _own_pool(setting: str) -> LabeledPool:
     options = json.loads(setting.removeprefix(_OWN))
     path = options["path"]
     pool = load_pool(**options)
@@ -136,10 +136,10 @@ def _own_pool(setting: str) -> LabelledPool:
     source = digest([pool.content, pool.labels.tobytes()])
     if pool.modality.is_embedded:
         items, truth, by = _embedded(pool)
-        return LabelledPool(items, truth, f"{source} {by}", len(pool) - len(truth))
+        return LabeledPool(items, truth, f"{source} {by}", len(pool) - len(truth))
     good, bad = pool.without_problems()
     table = good.modality.vectors(good.items).astype(np.float32, copy=False)
-    return LabelledPool(table, good.labels, source, len(bad))
+    return LabeledPool(table, good.labels, source, len(bad))
 
 
 def is_own_pool(setting: str) -> bool:
@@ -164,8 +164,8 @@ def _ready_file(archive: str) -> Path | None:
     return path if folder and path.exists() else None
 
 
-def _from_ready(path: Path, n_classes: int) -> LabelledPool:
+def _from_ready(path: Path, n_classes: int) -> LabeledPool:
     with reading(path), np.load(path, allow_pickle=False) as content:
         embeddings = content["embeddings"].astype(np.float32)
         truth = np.minimum(content["labels"].astype(np.int64), n_classes - 1)
-    return LabelledPool(embeddings, truth, f"{path.name} {checksum(path, 'sha256')}")
+    return LabeledPool(embeddings, truth, f"{path.name} {checksum(path, 'sha256')}")

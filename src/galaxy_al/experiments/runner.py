@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.experiments.datasets import is_own_pool, labelled_pool, setting_title
+from galaxy_al.experiments.datasets import is_own_pool, load_labeled_pool, setting_title
 from galaxy_al.experiments.results import Results, RunProgress
 from galaxy_al.experiments.runs import complete_run
 from galaxy_al.experiments.suite import Run, Suite
@@ -111,7 +111,7 @@ def _check_data(suite: Suite, results: Results, todo: list[Run]) -> None:
     needed = {run.setting for run in todo} | set(filter(is_own_pool, suite.settings))
     for setting in suite.settings:
         if setting in needed:
-            data = labelled_pool(setting, suite.head.takes_images)
+            data = load_labeled_pool(setting, suite.head.takes_images)
             for run in suite.runs():
                 if run.setting == setting:
                     results.check_data(run, data.source)

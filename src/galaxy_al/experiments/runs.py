@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.experiments.datasets import LabelledPool, labelled_pool
+from galaxy_al.experiments.datasets import LabeledPool, load_labeled_pool
 from galaxy_al.experiments.results import Results
 from galaxy_al.experiments.suite import Head, Run
 from galaxy_al.learner import Learner
@@ -26,7 +26,7 @@ def complete_run(run: Run, rounds: int, path: Path) -> None:
 
     A run that was interrupted resumes, and gives exactly the same numbers.
     """
-    data = labelled_pool(run.setting, run.head.takes_images)
+    data = load_labeled_pool(run.setting, run.head.takes_images)
     results = Results(path)
     results.begin(run, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
     asked, generator_state = results.asked(run)
@@ -39,7 +39,7 @@ def complete_run(run: Run, rounds: int, path: Path) -> None:
     results.close()
 
 
-def _play(run: Run, learner: Learner, data: LabelledPool, numbers: range, results: Results) -> None:
+def _play(run: Run, learner: Learner, data: LabeledPool, numbers: range, results: Results) -> None:
     scores = _graph_scores if run.method.predictor == "graph" else None
     begin = time.perf_counter()
     for number in numbers:

@@ -28,7 +28,7 @@ Vectors = NDArray[np.floating[Any]]
 class Cluster:
     """Similar examples: the one in the middle, and how many they are."""
 
-    centre: int
+    center: int
     size: int
 
 
@@ -52,23 +52,23 @@ def _best(scores: NDArray[np.float64], count: int, without: Collection[int]) -> 
 
 def walk(
     vectors: Vectors,
-    centre: int | None,
+    center: int | None,
     radius: int,
     rng: np.random.Generator,
     without: Collection[int] = (),
 ) -> list[Cluster]:
     """The clusters of the pool, or of the ``radius`` examples around one of them.
 
-    To walk, continue with the centre of a cluster, and its size as the radius. Large pools are
+    To walk, continue with the center of a cluster, and its size as the radius. Large pools are
     sampled at random, and the sizes scaled.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    if centre is None:
+    if center is None:
         among = np.setdiff1d(np.arange(len(vectors)), list(without))
     else:
-        among = np.array(nearest(vectors, vectors[centre].astype(np.float64), radius, without))
+        among = np.array(nearest(vectors, vectors[center].astype(np.float64), radius, without))
     if not len(among):
         return []
     some = among if len(among) <= _WALKED else np.sort(rng.choice(among, _WALKED, replace=False))
@@ -119,10 +119,10 @@ class Finder:
 
     def walk(self, id: str | None, radius: int) -> Clusters:
         """The clusters of the pool, or of the examples around one. Repeatable."""
-        centre = None if id is None else index_of(self._project, id)
+        center = None if id is None else index_of(self._project, id)
         radius, rng = min(radius, len(self._project.pool)), np.random.default_rng(0)
-        clusters = walk(self._project.vectors, centre, radius, rng, self._project.bad)
-        examples = self._show(cluster.centre for cluster in clusters)
+        clusters = walk(self._project.vectors, center, radius, rng, self._project.bad)
+        examples = self._show(cluster.center for cluster in clusters)
         return Clusters(examples=examples, sizes=[cluster.size for cluster in clusters])
 
     def _near(self, point: Vectors, count: int, without: Collection[int] = ()) -> Found:

@@ -35,13 +35,13 @@ class Badge(Strategy):
         chosen: list[int] = []
         nearest = np.where(free, np.inf, 0)
         for _ in range(min(budget, int(np.count_nonzero(free)))):
-            centre = _draw(nearest, free, rng) if chosen else _first(norms, free)
-            chosen.append(centre)
-            free[centre] = False
-            dots = (embeddings @ embeddings[centre]) * (residual @ residual[centre])
-            np.minimum(nearest, norms + norms[centre] - 2 * dots, out=nearest)
+            center = _draw(nearest, free, rng) if chosen else _first(norms, free)
+            chosen.append(center)
+            free[center] = False
+            dots = (embeddings @ embeddings[center]) * (residual @ residual[center])
+            np.minimum(nearest, norms + norms[center] - 2 * dots, out=nearest)
             np.maximum(nearest, 0, out=nearest)
-            nearest[centre] = 0
+            nearest[center] = 0
         return np.array(chosen, dtype=np.intp)
 
 

@@ -31,7 +31,7 @@ class ClusterMargin(Strategy):
         How many clusters; the paper has 50.
     sample_size
         How many random examples are clustered by average linkage; each of the others
-        belongs to the cluster with the nearest centre.
+        belongs to the cluster with the nearest center.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def average_linkage_clusters(
     sample = rng.choice(size, min(sample_size, size), replace=False)
     rows = embeddings[sample].astype(np.float64)
     found = AgglomerativeClustering(n_clusters=n_clusters, linkage="average").fit_predict(rows)
-    centres = np.stack([rows[found == k].mean(axis=0) for k in range(n_clusters)])
-    clusters = pairwise_distances_argmin(embeddings, centres.astype(embeddings.dtype))
+    centers = np.stack([rows[found == k].mean(axis=0) for k in range(n_clusters)])
+    clusters = pairwise_distances_argmin(embeddings, centers.astype(embeddings.dtype))
     clusters[sample] = found
     return np.asarray(clusters, dtype=np.intp)

@@ -26,7 +26,7 @@ class Coreset(Strategy):
     """
 
     name = "coreset"
-    summary = "greedy k-centre: farthest from everything labelled"
+    summary = "greedy k-center: farthest from everything labelled"
     paper = "Sener and Savarese, ICLR 2018"
     needs = ("embeddings",)
 
@@ -39,13 +39,13 @@ class Coreset(Strategy):
         distances = _Distances(embeddings)
         nearest = np.full(snapshot.size, -1.0)
         nearest[candidates] = _squared_distances(embeddings, labeled)[candidates]
-        centre = int(nearest.argmax()) if len(labeled) else int(rng.choice(candidates))
-        chosen = [centre]
+        center = int(nearest.argmax()) if len(labeled) else int(rng.choice(candidates))
+        chosen = [center]
         for _ in range(min(budget, len(candidates)) - 1):
-            nearest[centre] = -1
-            np.minimum(nearest, distances.to(centre), out=nearest)
-            centre = int(nearest.argmax())
-            chosen.append(centre)
+            nearest[center] = -1
+            np.minimum(nearest, distances.to(center), out=nearest)
+            center = int(nearest.argmax())
+            chosen.append(center)
         return np.array(chosen, dtype=np.intp)
 
 
@@ -66,10 +66,10 @@ class _Distances:
             ]
         )
 
-    def to(self, centre: int) -> NDArray[np.floating[Any]]:
-        offset = self._embeddings[centre] - self._mean
+    def to(self, center: int) -> NDArray[np.floating[Any]]:
+        offset = self._embeddings[center] - self._mean
         dots = self._embeddings @ offset.astype(self._embeddings.dtype) - self._mean @ offset
-        return combine(dots, self._norms, self._norms[centre])
+        return combine(dots, self._norms, self._norms[center])
 
 
 def _squared_distances(

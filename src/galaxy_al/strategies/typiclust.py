@@ -16,7 +16,7 @@ from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.scoring import check_count
 from galaxy_al.strategies.session import RankedSession, Session
 
-_NEIGHBOURS = 20
+_NEIGHBORS = 20
 _MOST_CLUSTERS = 500
 _BATCHES = 4
 _ROWS_AT_ONCE = 1 << 10
@@ -67,7 +67,7 @@ class TypiClust(Strategy):
             size = min(max(self.candidates, budget), len(free))
             free = np.sort(rng.choice(free, size=size, replace=False))
         rows = np.concatenate([free, labeled])
-        points = _centred(snapshot.required_embeddings[rows])
+        points = _centered(snapshot.required_embeddings[rows])
         cluster = _clusters(points, min(len(labeled) + budget, len(rows), _MOST_CLUSTERS), rng)
         n_labels = Counter(cluster[len(free) :].tolist())
         members = {
@@ -91,7 +91,7 @@ def _in_turn(members: dict[int, list[int]], n_labels: Counter[int], budget: int)
     return chosen
 
 
-def _centred(rows: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+def _centered(rows: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     """In the middle and of size 1: single precision then sees distances beside a large offset."""
     exact = rows - rows.mean(axis=0, dtype=np.float64)
     scaled: NDArray[np.floating[Any]] = (exact / (np.abs(exact).max() or 1)).astype(np.float32)
@@ -114,7 +114,7 @@ def _clusters(
 
 def _by_typicality(points: NDArray[np.floating[Any]]) -> NDArray[np.intp]:
     """The most typical first."""
-    count = min(_NEIGHBOURS, len(points) - 1)
+    count = min(_NEIGHBORS, len(points) - 1)
     means = np.zeros(len(points))
     for low, high in row_blocks(len(points), _ROWS_AT_ONCE) if count else ():
         apart = squared_distances(points[low:high], points)

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from galaxy_al.experiments.datasets import is_own_pool, labelled_pool, setting_title
+from galaxy_al.experiments.datasets import is_own_pool, load_labeled_pool, setting_title
 from galaxy_al.experiments.results import Results
 from galaxy_al.experiments.runner import SuiteProgress, run_suite, suite_progress
 from galaxy_al.experiments.suite import Suite
@@ -74,7 +74,7 @@ def _reporting(
 
 def _print_left_out(suite: Suite, console: Console) -> None:
     for setting in filter(is_own_pool, suite.settings):
-        count = labelled_pool(setting, False).n_left_out
+        count = load_labeled_pool(setting, False).n_left_out
         if count:
             console.print(f"Left out (unreadable or not finite): {count:,}")
 

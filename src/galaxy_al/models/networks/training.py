@@ -144,7 +144,7 @@ class Trainer:
             seen = np.unique(targets)
             if len(seen) > 1:
                 labelled = as_tensor(_finite(inputs[index], index), self.device)
-                _optimise(network, labelled, torch.as_tensor(targets).to(self.device), self.recipe)
+                _optimize(network, labelled, torch.as_tensor(targets).to(self.device), self.recipe)
         return Model(shape, network, seen, self.device)
 
     def _make(self, shape: Shape) -> Any:
@@ -190,7 +190,7 @@ def _finite(rows: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
     return rows
 
 
-def _optimise(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> None:
+def _optimize(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> None:
     """The loop. Inputs of a head are scaled to unit size while it trains: rates then suit them."""
     seen, class_indices, counts = torch.unique(targets, return_inverse=True, return_counts=True)
     scale = _scale(inputs)
