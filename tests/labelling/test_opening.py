@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -83,12 +84,12 @@ def test_a_model_in_a_folder_that_has_changed_is_loaded_again(tmp_path):
 
 
 def first_question_seconds(project):
-    """From the start of the command to the first answer of POST /api/next."""
+    """From the start of the command to the first answer of POST /api/next, and its CPU time."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     command = [sys.executable, "-m", "galaxy_al", "label", project, "--no-open", "--port", port]
-    begin = time.perf_counter()
+    begin, cpu_before = time.perf_counter(), cpu_of_children()
     server = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
     try:
         name, status = json.dumps({"name": "ann"}), 0
@@ -108,20 +109,25 @@ def first_question_seconds(project):
                 continue
             finally:
                 connection.close()
-        return time.perf_counter() - begin
+        wall = time.perf_counter() - begin
     finally:
         server.terminate()
         server.wait()
+    return wall, cpu_of_children() - cpu_before
+
+
+def cpu_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    hasattr(os, "getloadavg") and os.getloadavg()[0] > 2 * (os.cpu_count() or 1),
-    reason="the machine is too busy to measure seconds",
-)
 def test_100000_vectors_have_their_first_question_within_two_seconds(tmp_path):
     vectors = np.random.default_rng(0).normal(size=(100_000, 64)).astype(np.float32)
     np.save(tmp_path / "pool.npy", vectors)
     init = ["init", "project", "--embeddings", "pool.npy", "--classes", "a,b", "--other", "c"]
     subprocess.run([sys.executable, "-m", "galaxy_al", *init], cwd=tmp_path, check=True)
-    assert min(first_question_seconds(tmp_path / "project") for _ in range(3)) < 2
+    measured = [first_question_seconds(tmp_path / "project") for _ in range(3)]
+    assert min(cpu for _, cpu in measured) < 2
+    if os.getloadavg()[0] < (os.cpu_count() or 1):  # else the command waits for other work
+        assert min(wall for wall, _ in measured) < 2

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 _LOGGER = logging.getLogger(__name__)
-_LEAST_PAUSE = 0.4  # seconds between two messages
+_LEAST_PAUSE, _MOST_PAUSE = 0.4, 5.0  # seconds between two messages
 _SHARE_OF_TIME = 0.05  # spent on making them, at most
 _ALIVE_EVERY = 15.0
 _GRACE = 5.0  # seconds to come back
@@ -56,7 +56,8 @@ class Broadcast:
             if self._subscribers:
                 await self._send()
             spent = time.perf_counter() - begin
-            await asyncio.sleep(max(_LEAST_PAUSE, spent / _SHARE_OF_TIME))
+            pause = min(spent / _SHARE_OF_TIME, _MOST_PAUSE)
+            await asyncio.sleep(max(pause, _LEAST_PAUSE))
 
     async def _send(self) -> None:
         try:
