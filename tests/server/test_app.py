@@ -479,6 +479,7 @@ def test_like_this_leaves_out_what_is_labelled(server, ann):
     }
 
 
+@pytest.mark.slow
 def test_labels_from_many_threads_are_all_kept(tmp_path):
     project, truth = small_project(tmp_path, size=400)
     said, problems = {}, []
@@ -519,6 +520,7 @@ def _schema(folder):
     return schema, {access.cookie: access.sign("fuzz")}
 
 
+@pytest.mark.slow
 def test_whatever_is_sent_the_server_never_fails(tmp_path):
     """Every answer is as described: no 500, no other shape."""
     schema, cookies = _schema(tmp_path)
