@@ -33,6 +33,7 @@ def test_a_class_without_labels_can_be_anything():
     assert found.high > 0.97
 
 
+@pytest.mark.slow
 def test_with_labels_at_random_the_interval_holds_the_truth_as_often_as_it_says():
     """At least 90 of 100 times, for one of 95%: the models of the folds have fewer labels."""
     n_inside = 0

@@ -306,6 +306,7 @@ def test_a_round_that_cannot_be_written_is_told_and_training_goes_on(project, mo
     service.close()
 
 
+@pytest.mark.slow
 def test_what_was_announced_is_given_though_a_training_ended_meanwhile(project):
     service = begun(project, n_labels=30)
     for _ in range(10):
@@ -379,6 +380,7 @@ def test_what_somebody_else_has_labelled_is_not_given_though_announced(project):
     service.close()
 
 
+@pytest.mark.slow
 def test_training_does_not_change_what_was_announced(project, monkeypatch):
     service = Service(project[0])
     while service.view().is_exploring:
@@ -511,6 +513,7 @@ actions = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(script=actions)
 def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, script):
