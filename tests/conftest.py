@@ -23,13 +23,14 @@ MARKS = {
     "test_saving.py": "torch",
     "test_page.py": "browser",
     "test_crash.py": "slow",
+    "images": "torch",  # a project of images is embedded
 }
 
 
 def pytest_collection_modifyitems(items):
-    """Mark whole files and folders; single tests have their marks beside them."""
+    """Mark whole files and folders, and users of fixtures; other tests have marks beside them."""
     for item in items:
-        for part in MARKS.keys() & set(item.path.parts):
+        for part in MARKS.keys() & {*item.path.parts, *getattr(item, "fixturenames", ())}:
             item.add_marker(MARKS[part])
 
 

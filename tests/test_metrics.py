@@ -52,7 +52,7 @@ def test_average_precision_of_the_rare_is_the_mean_of_theirs():
     truth = rng.integers(0, 3, 50)
     proba = rng.dirichlet(np.ones(3), 50)
     expected = [average_precision_score(truth == k, proba[:, k]) for k in (0, 1)]
-    assert rare_average_precision(truth, proba, other=2) == pytest.approx(np.mean(expected))
+    assert rare_average_precision(truth, proba, majority=2) == pytest.approx(np.mean(expected))
 
 
 def test_bad_input_is_refused():
@@ -62,7 +62,7 @@ def test_bad_input_is_refused():
         with pytest.raises(ValueError, match="truth must be a list of at least one class"):
             balanced_accuracy(wrong, [0, 1])
     with pytest.raises(ValueError, match="No example is of a rare class"):
-        rare_average_precision([1, 1], [[0.5, 0.5], [0.5, 0.5]], other=1)
+        rare_average_precision([1, 1], [[0.5, 0.5], [0.5, 0.5]], majority=1)
 
 
 @given(st.integers(2, 5), st.integers(1, 40), st.integers(0, 99))
@@ -76,6 +76,6 @@ def test_confusion_and_f1_are_those_of_scikit_learn(n_classes, size, seed):
     rare = [k for k in set(truth.tolist()) if k != 0]
     if rare:
         by_class = f1_score(truth, predicted, labels=rare, average="macro", zero_division=0)
-        assert rare_f1(truth, predicted, other=0) == pytest.approx(by_class)
+        assert rare_f1(truth, predicted, majority=0) == pytest.approx(by_class)
     labeled = rng.permutation(size)[: size // 2]
-    assert rare_found(truth, labeled, other=0) == sum(truth[i] != 0 for i in labeled)
+    assert rare_found(truth, labeled, majority=0) == sum(truth[i] != 0 for i in labeled)

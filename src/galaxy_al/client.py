@@ -14,7 +14,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, Request, build_opener
 
-from galaxy_al.errors import GalaxyError
+
+class RequestFailed(Exception):  # noqa: N818 - reads as what happened
+    """The server cannot be reached, or refused a request; the message says why."""
 
 
 class Client:
@@ -111,10 +113,10 @@ class Client:
             with self._opener.open(request, timeout=self._timeout) as answer:
                 return bytes(answer.read())
         except HTTPError as error:
-            raise GalaxyError(_reason(error)) from error
+            raise RequestFailed(_reason(error)) from error
         except (HTTPException, OSError) as error:
             reason = getattr(error, "reason", error) or "the connection was lost"
-            raise GalaxyError(f"Cannot reach {self._address}: {reason}.") from error
+            raise RequestFailed(f"Cannot reach {self._address}: {reason}.") from error
 
 
 def _reason(error: HTTPError) -> str:

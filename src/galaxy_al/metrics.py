@@ -53,46 +53,46 @@ def confusion(truth: ArrayLike, predicted: ArrayLike, n_classes: int) -> NDArray
     return pairs.reshape(n_classes, n_classes)
 
 
-def rare_f1(truth: ArrayLike, predicted: ArrayLike, other: int) -> float:
+def rare_f1(truth: ArrayLike, predicted: ArrayLike, majority: int) -> float:
     """The mean over the rare classes of F1, the harmonic mean of precision and recall.
 
-    Rare are all classes of ``truth`` but ``other``.
+    Rare are all classes of ``truth`` but ``majority``.
 
     Examples
     --------
-    >>> rare_f1([0, 0, 1, 1], [0, 1, 1, 1], other=1)
+    >>> rare_f1([0, 0, 1, 1], [0, 1, 1, 1], majority=1)
     0.6666666666666666
     """
     truth, predicted = _both(truth, predicted)
     table = confusion(truth, predicted, int(max(truth.max(), predicted.max())) + 1)
     right, both = table.diagonal(), table.sum(axis=0) + table.sum(axis=1)
-    return float(np.mean([2 * right[k] / both[k] for k in _rare(truth, other)]))
+    return float(np.mean([2 * right[k] / both[k] for k in _rare(truth, majority)]))
 
 
-def rare_found(truth: ArrayLike, labeled: ArrayLike, other: int) -> int:
+def rare_found(truth: ArrayLike, labeled: ArrayLike, majority: int) -> int:
     """How many of some labelled examples are of a rare class.
 
     Examples
     --------
-    >>> rare_found([0, 1, 1, 0], labeled=[0, 1, 2], other=1)
+    >>> rare_found([0, 1, 1, 0], labeled=[0, 1, 2], majority=1)
     1
     """
     indices = np.asarray(labeled, dtype=np.intp)
-    return int(np.count_nonzero(_classes(truth, "truth")[indices] != other))
+    return int(np.count_nonzero(_classes(truth, "truth")[indices] != majority))
 
 
-def rare_average_precision(truth: ArrayLike, proba: ArrayLike, other: int) -> float:
+def rare_average_precision(truth: ArrayLike, proba: ArrayLike, majority: int) -> float:
     """The mean over the rare classes of the average precision of their probability.
 
-    Rare are all classes of ``truth`` but ``other``.
+    Rare are all classes of ``truth`` but ``majority``.
 
     Examples
     --------
-    >>> rare_average_precision([0, 1, 1], [[0.6, 0.4], [0.7, 0.3], [0.1, 0.9]], other=1)
+    >>> rare_average_precision([0, 1, 1], [[0.6, 0.4], [0.7, 0.3], [0.1, 0.9]], majority=1)
     0.5
     """
     truth, proba = np.asarray(truth), np.asarray(proba)
-    scores = [average_precision(truth == k, proba[:, k]) for k in _rare(truth, other)]
+    scores = [average_precision(truth == k, proba[:, k]) for k in _rare(truth, majority)]
     return float(np.mean(scores))
 
 
@@ -113,10 +113,10 @@ def average_precision(wanted: ArrayLike, score: ArrayLike) -> float:
     return float((counts * found / above).sum() / found[0])
 
 
-def _rare(truth: NDArray[Any], other: int) -> list[int]:
-    rare = [k for k in np.unique(truth).tolist() if k != other]
+def _rare(truth: NDArray[Any], majority: int) -> list[int]:
+    rare = [k for k in np.unique(truth).tolist() if k != majority]
     if not rare:
-        raise InvalidArgument(f"No example is of a rare class: all are of class {other}.")
+        raise InvalidArgument(f"No example is of a rare class: all are of class {majority}.")
     return rare
 
 

@@ -36,9 +36,12 @@ def test_an_old_file_is_read_with_every_number_it_had(old):
     query = f"select label, seed, {columns} from rounds join {{}} using (key) order by 1, 2, 3"
     before = rows(old, query.format("cells"))
     assert len(before) == 12
+    content = old.read_bytes()
     results = Results(old, must_exist=True)
     assert len(results.table()["key"]) == 12
     results.close()
+    assert old.read_bytes() == content  # to read is not to write
+    Results(old).close()
     assert rows(old, query.format("runs")) == before
 
 

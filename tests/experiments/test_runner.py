@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from galaxy_al.cli.main import cli
 from galaxy_al.data.tables import read_table
 from galaxy_al.experiments import datasets as pools
 from galaxy_al.experiments.results import Results
+from galaxy_al.experiments.runner import _raise_first_failure
 from galaxy_al.experiments.runs import complete_run, make_head
 from galaxy_al.experiments.suite import Head, Method, Run, load_suite
 
@@ -420,6 +422,14 @@ def test_a_run_that_fails_does_not_stop_the_others(data, tmp_path):
         bench(tmp_path, "run", tmp_path / "bad.toml")
     table = Results(tmp_path / "r.sqlite").table()
     assert sum(label != "bait" for label in table["label"]) == 72
+
+
+def test_a_bug_in_a_run_is_reported_as_one():
+    failed = Future()
+    failed.set_exception(ZeroDivisionError("division by zero"))
+    run = Run("cifar10-2", Method("random", "random"), 0, 10, Head())
+    with pytest.raises(RuntimeError, match=r"1 of 1 runs failed\. The first, random on .*zero"):
+        _raise_first_failure({failed: run})
 
 
 def test_ones_own_labelled_table_shows_which_strategy_would_have_served_best(tmp_path, monkeypatch):

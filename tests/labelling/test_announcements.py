@@ -31,6 +31,7 @@ EVENTS = {
     "answer of bob": lambda a: a.answer("bob", 7, 1),
     "drop": lambda a: a.drop("ann"),
     "drop question": lambda a: a.drop("ann", 7),
+    "drop promised": lambda a: a.drop("ann", 5),
     "drop other": lambda a: a.drop("ann", 6),
     "collect": lambda a: a.collect("ann"),
 }
@@ -42,7 +43,12 @@ TABLE = {
         "drop": "idle",
         "drop question": "idle",
     },
-    "promised": {"announce": "announced", "drop": "idle", "collect": "idle"},
+    "promised": {
+        "announce": "announced",
+        "drop": "idle",
+        "drop promised": "idle",
+        "collect": "idle",
+    },
 }
 
 

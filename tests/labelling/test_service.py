@@ -108,6 +108,41 @@ def test_labels_given_while_training_runs_carry_over(project, monkeypatch):
     service.close()
 
 
+def test_answers_that_came_while_training_ran_start_the_next_one(project, monkeypatch):
+    service = begun(project)
+    go = slow_training(service, monkeypatch)
+    service.train()
+    before = service.round
+    for _ in range(service.project.settings.batch_size + 1):
+        answer(service, project[1], "ann")
+    go.set()
+    service.wait()
+    assert service.round == before + 2
+    assert service.n_new == 0
+    assert not service.training.is_running
+    service.close()
+
+
+def test_an_undo_can_start_a_training(project):
+    service = begun(project, n_labels=30)
+    service.train()
+    service.wait()
+    before = service.round
+    for _ in range(service.project.settings.batch_size):
+        assert service.undo("ann") is not None
+    service.wait()
+    assert service.round == before + 1
+    service.close()
+
+
+def test_a_round_has_its_time_at_once(project):
+    service = begun(project)
+    service.train()
+    service.wait()
+    assert all(record.created_at for record in service.view().rounds)
+    service.close()
+
+
 def test_a_training_that_fails_is_reported_and_labelling_continues(project, monkeypatch, caplog):
     service = Service(project[0])
 

@@ -3,8 +3,7 @@
 import pytest
 import requests
 
-from galaxy_al import GalaxyError
-from galaxy_al.client import Client
+from galaxy_al.client import Client, RequestFailed
 from galaxy_al.server.auth import Access
 from support.projects import small_project
 from support.servers import served
@@ -93,5 +92,5 @@ def test_a_token_is_asked_for_where_there_is_one(tmp_path):
             assert answer.status_code == 403
             assert "set-cookie" not in answer.headers
         assert running.browser("ann", token="open sesame")("GET", "/api/status").ok
-        with pytest.raises(GalaxyError, match="not the token that the server printed"):
+        with pytest.raises(RequestFailed, match="not the token that the server printed"):
             Client(running.address, "robot", token="guess")

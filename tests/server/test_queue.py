@@ -66,7 +66,7 @@ def empty_page(browser, tmp_path_factory):
         ([*READY, DENT, DENT, ["reply", {"example": C, "ahead": {}}]], "swapped", "c", []),
         (
             [*READY, DENT, ["undo"], ["reply", {"example": B, "ahead": {}}]],
-            "waiting",
+            "undoing",
             "b",
             ["/api/undo"],
         ),
@@ -79,6 +79,8 @@ def empty_page(browser, tmp_path_factory):
         ([*READY, DENT, ["fail", {"status": 0}]], "swapped", "a", []),
         ([*READY, DENT, DENT, ["fail", {"status": 0}]], "swapped", "a", []),
         ([*READY, DENT, ["fail", {"status": 409}]], "waiting", "b", ["/api/next"]),
+        ([*READY, ["undo"], DENT], "undoing", "a", ["/api/undo"]),
+        ([*READY, ["undo"], DENT, ["reply", {"example": C, "ahead": {}}]], "ready", "c", []),
         ([*READY, ["undo"], ["reply", {"example": C, "ahead": {}}]], "ready", "c", []),
         ([*READY, ["undo"], ["fail", {"status": 0}]], "ready", "a", []),
     ],

@@ -31,10 +31,10 @@ def data_list() -> None:
 
     click.echo(f"{'setting':<12}{'classes':>8}{'rare':>8}{'other':>8}{'epsilon':>9}  data")
     for setting in SETTINGS.values():
-        rare, other = sum(setting.sizes[:-1]), setting.sizes[-1]
+        rare, majority = sum(setting.sizes[:-1]), setting.sizes[-1]
         state = "downloaded" if setting.is_there else "not downloaded"
         click.echo(
-            f"{setting.name:<12}{setting.n_classes:>8}{rare:>8,}{other:>8,}"
+            f"{setting.name:<12}{setting.n_classes:>8}{rare:>8,}{majority:>8,}"
             f"{setting.imbalance:>9.4f}  {state}"
         )
     click.echo(f"Archives are stored in {home_folder()}. Set GALAXY_AL_HOME to change this.")

@@ -70,7 +70,7 @@ def load_labeled_pool(setting: str, takes_images: bool) -> LabeledPool:
     pool = load_setting(setting)
     if takes_images:
         return LabeledPool(pool, pool.labels, pool.content)
-    return LabeledPool(*_embedded(pool))
+    return LabeledPool(*_embed_pool(pool))
 
 
 def setting_names() -> list[str]:
@@ -135,7 +135,7 @@ def _own_pool(setting: str) -> LabeledPool:
     pool = pool.take(known)
     source = digest([pool.content, pool.labels.tobytes()])
     if pool.modality.is_embedded:
-        items, truth, by = _embedded(pool)
+        items, truth, by = _embed_pool(pool)
         return LabeledPool(items, truth, f"{source} {by}", len(pool) - len(truth))
     good, bad = pool.without_problems()
     table = good.modality.vectors(good.items).astype(np.float32, copy=False)
@@ -147,7 +147,7 @@ def is_own_pool(setting: str) -> bool:
     return setting.startswith(_OWN)
 
 
-def _embedded(pool: Pool) -> tuple[NDArray[np.float32], NDArray[np.int64], str]:
+def _embed_pool(pool: Pool) -> tuple[NDArray[np.float32], NDArray[np.int64], str]:
     from galaxy_al.models.embedders import load_embedder
     from galaxy_al.models.embedding import embed
 

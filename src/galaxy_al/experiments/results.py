@@ -75,23 +75,24 @@ class Results:
         if not self.path.parent.is_dir():
             raise GalaxyError(f"There is no folder {self.path.parent} for {self.path.name}.")
         with self._naming():
+            place = f"{self.path.absolute().as_uri()}?mode={'ro' if must_exist else 'rwc'}"
+            self._db = _connect(place)
             if must_exist:
-                self._db = self._connect("ro")
-                self._db.execute("select indices, generator_state from rounds limit 1")
-                refuse_newer(self._db, len(_STEPS), self.path)
-                if schema_version(self._db) == len(_STEPS):
-                    return
-                self._db.close()
-            self._db = self._connect("rwc")
-            migrate(self._db, _STEPS, self.path)
-            self._db.execute("pragma journal_mode = wal")
-            self._db.execute("pragma synchronous = normal")
+                self._read_only()
+            else:
+                migrate(self._db, _STEPS, self.path)
+                self._db.execute("pragma journal_mode = wal")
+                self._db.execute("pragma synchronous = normal")
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        place = f"{self.path.absolute().as_uri()}?mode={mode}"
-        db = sqlite3.connect(place, uri=True, timeout=60, isolation_level=None)
-        db.row_factory = sqlite3.Row
-        return db
+    def _read_only(self) -> None:
+        """Leave the file as it is; an older schema is migrated in a copy in memory."""
+        self._db.execute("select indices, generator_state from rounds limit 1")
+        refuse_newer(self._db, len(_STEPS), self.path)
+        if schema_version(self._db) < len(_STEPS):
+            file, self._db = self._db, _connect(":memory:")
+            file.backup(self._db)
+            file.close()
+            migrate(self._db, _STEPS, self.path)
 
     def close(self) -> None:
         """Close the file."""
@@ -196,3 +197,9 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def _connect(place: str) -> sqlite3.Connection:
+    db = sqlite3.connect(place, uri=True, timeout=60, isolation_level=None)
+    db.row_factory = sqlite3.Row
+    return db

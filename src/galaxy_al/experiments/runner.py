@@ -146,9 +146,9 @@ def _raise_first_failure(futures: dict[Future[None], Run]) -> None:
                 "run the command again to resume, with fewer --jobs if necessary."
             ) from error
         name = f"{run.method.label} on {setting_title(run.setting)} with seed {run.seed}"
-        raise GalaxyError(
-            f"{len(failures)} of {len(futures)} runs failed. The first, {name}: {error}"
-        ) from error
+        kind = GalaxyError if isinstance(error, GalaxyError) else RuntimeError  # which is a bug
+        message = f"{len(failures)} of {len(futures)} runs failed. The first, {name}: {error}"
+        raise kind(message) from error
 
 
 def _end_with_parent() -> None:

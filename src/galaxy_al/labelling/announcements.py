@@ -35,8 +35,8 @@ class Announcements:
     idle       announced     idle                     idle             idle: None
     announced  announced, by promised; idle if        idle             announced: None
                the new one   nothing follows
-    promised   announced     promised                 idle; promised   idle: the promised
-                                                      for one question example
+    promised   announced     promised                 idle             idle: the promised
+                                                                       example
     ========== ============= ======================== ================ ==================
 
     An announcement is kept even if the strategy would now choose differently, because the page
@@ -80,11 +80,11 @@ class Announcements:
         del self._states[annotator]
         return state.example
 
-    def drop(self, annotator: str, question: int | None = None) -> None:
-        """Forget what was announced to an annotator, or only what follows one question."""
+    def drop(self, annotator: str, example: int | None = None) -> None:
+        """Forget what was announced to an annotator, or only if it is about one example."""
         state = self._states.get(annotator)
-        is_other = isinstance(state, Promised) or (state and state.question != question)
-        if question is None or not is_other:
+        about = state.example if isinstance(state, Promised) else state and state.question
+        if example in (None, about):
             self._states.pop(annotator, None)
 
     def annotator_of(self, index: int) -> str | None:

@@ -6,12 +6,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
 
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.system.threads import n_threads
+
+Work = Callable[[], None]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -34,40 +36,46 @@ class Training:
 
 
 class Background:
-    """Runs one training at a time. A training that fails must not stop the labelling.
+    """Runs one training after another. One that fails must not stop the labelling.
 
     Parameters
     ----------
-    seconds
-        How long the last training took.
-    on_end
-        Called from the thread after each training.
+    then
+        Called from the thread after each training; returns the next one, or None.
     """
 
-    def __init__(self, seconds: float, on_end: Callable[[], None]) -> None:
-        self.training = Training(seconds=seconds)
-        self._on_end = on_end
+    def __init__(self, then: Callable[[Training], Work | None]) -> None:
+        self._then = then
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def start(self, work: Callable[[], None]) -> None:
+    def start(self, work: Work) -> None:
         """Begin a training. Do not call this while one is running."""
-        self.training = replace(self.training, is_running=True)
-        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
-        self._thread.start()
+        with self._lock:
+            self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+            self._thread.start()
 
     def wait(self) -> None:
         """Return when no training is running."""
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join()
+        joined = None
+        while joined is not self._thread:
+            with self._lock:
+                joined = self._thread
+            if joined is not None:
+                joined.join()
 
-    def _run(self, work: Callable[[], None]) -> None:
-        begin, problem = time.perf_counter(), ""
-        try:
-            with threadpool_limits(max(n_threads() - 1, 1)):  # one core is left for the annotators
-                work()
-        except Exception as error:
-            problem = one_line(error)
-            if not isinstance(error, GalaxyError):
-                _LOGGER.exception("A training failed.")
-        self.training = Training(seconds=time.perf_counter() - begin, problem=problem)
-        self._on_end()
+    def _run(self, work: Work | None) -> None:
+        while work is not None:
+            work = self._then(_attempt(work))
+
+
+def _attempt(work: Work) -> Training:
+    begin, problem = time.perf_counter(), ""
+    try:
+        with threadpool_limits(max(n_threads() - 1, 1)):  # one core is left for the annotators
+            work()
+    except Exception as error:
+        problem = one_line(error)
+        if not isinstance(error, GalaxyError):
+            _LOGGER.exception("A training failed.")
+    return Training(seconds=time.perf_counter() - begin, problem=problem)

@@ -110,10 +110,12 @@ class Database:
         for row in self._rows("entries", Entry):
             yield Entry(**{**row, "is_random": bool(row["is_random"])})
 
-    def add_round(self, record: RoundRecord) -> None:
-        """Write a round."""
+    def add_round(self, record: RoundRecord) -> RoundRecord:
+        """Write a round, and return it with its time."""
+        timed = replace(record, created_at=record.created_at or _now())
         with self._naming():
-            self._insert("rounds", asdict(replace(record, created_at=record.created_at or _now())))
+            self._insert("rounds", asdict(timed))
+        return timed
 
     def rounds(self) -> list[RoundRecord]:
         """All rounds in order."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound, PoolExhausted, Taken
-from galaxy_al.labelling.background import Background, Training
+from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.exploring import RememberedTypiClust
 from galaxy_al.labelling.log import Entry, Kind, Log, Source
@@ -68,8 +68,8 @@ class Service:
         entries = list(self._database.entries())
         self._log = Log(entries)
         self._rounds = self._database.rounds()
-        seconds = self._rounds[-1].seconds if self._rounds else 0.0
-        self._background = Background(seconds, lambda: self.on_change())
+        self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
+        self._background = Background(self._after_training)
         self._now = clock
         self._last_seen: dict[str, float] = {}
         self._skipped_this_round: set[int] = set()
@@ -96,7 +96,7 @@ class Service:
     @property
     def training(self) -> Training:
         """What the background is doing."""
-        return self._background.training
+        return self._training
 
     @property
     def n_new(self) -> int:
@@ -167,7 +167,7 @@ class Service:
             self._questions.give_all_back(annotator)
             if self._state.is_free(index):
                 self._questions.lease_only(index, annotator)
-        self.on_change()
+        self._train_or_notify()
         return last.example
 
     def leave(self, annotator: str) -> None:
@@ -201,13 +201,9 @@ class Service:
     def train(self) -> None:
         """Start a training in the background, unless one is running."""
         with self._lock:
-            if self.training.is_running:
+            if self._training.is_running:
                 return
-            state, again = self._state.copy(), frozenset(self._skipped_this_round)
-            self._n_at_training = state.n_answers
-            seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
-            rng = np.random.default_rng(seed)
-            self._background.start(partial(self._train, state, again, rng))
+            self._background.start(self._next_training())
         self.on_change()
 
     def scores(self) -> Scores:
@@ -287,11 +283,7 @@ class Service:
                 answer = None if entry.label is None else self._class_index[entry.label]
                 self._questions.answer(annotator, index, answer)
                 self._apply(index)
-            wants_training = self._wants_training()
-        if wants_training:
-            self.train()
-        else:
-            self.on_change()
+        self._train_or_notify()
 
     def _check(self, entry: Entry, index: int) -> None:
         """Refuse an answer to an example that cannot be used or belongs to another annotator."""
@@ -350,12 +342,36 @@ class Service:
         else:
             self._skipped_this_round.discard(index)
 
+    def _train_or_notify(self) -> None:
+        with self._lock:
+            wants_training = self._wants_training()
+        if wants_training:
+            self.train()
+        else:
+            self.on_change()
+
     def _wants_training(self) -> bool:
         if self.training.is_running:
             return False
         has_two_classes = len(set(self._state.labels.values())) > 1
         can_stop_exploring = self._learner.is_exploring and has_two_classes
         return can_stop_exploring or self.n_new >= self.project.settings.batch_size
+
+    def _next_training(self) -> Work:
+        self._training = replace(self._training, is_running=True)
+        state, again = self._state.copy(), frozenset(self._skipped_this_round)
+        self._n_at_training = state.n_answers
+        seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
+        return partial(self._train, state, again, np.random.default_rng(seed))
+
+    def _after_training(self, training: Training) -> Work | None:
+        """Note how a training ended; begin the next one if enough answers came meanwhile."""
+        with self._lock:
+            self._training = training
+            again = not training.problem and self._wants_training()
+            work = self._next_training() if again else None
+        self.on_change()
+        return work
 
     def _train(self, state: LabelState, again: frozenset[int], rng: np.random.Generator) -> None:
         """Prepare the next round from a copy of the state, then start it."""
@@ -370,8 +386,7 @@ class Service:
             self._start_round(ready, numbered, again)
 
     def _start_round(self, ready: NextRound, record: RoundRecord, again: frozenset[int]) -> None:
-        self._database.add_round(record)
-        self._rounds.append(record)
+        self._rounds.append(self._database.add_round(record))
         self._learner.start_round(ready)
         n_answers = self._state.n_answers
         for index in again:  # these skips are over, unless an answer came since

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.distances import combine, squares
+from galaxy_al.graphs.distances import combine, squares
 from galaxy_al.models.sklearn_head import last_layer
 from galaxy_al.snapshot import Snapshot, row_blocks
 

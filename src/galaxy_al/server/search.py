@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.distances import squared_distances
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
+from galaxy_al.graphs.distances import squared_distances
 from galaxy_al.labelling.service import Service, index_of
 from galaxy_al.labelling.views import Scores
 from galaxy_al.server.rendering import show

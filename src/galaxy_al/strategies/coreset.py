@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.distances import combine
+from galaxy_al.graphs.distances import combine
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.gradients import squared_norms

@@ -127,9 +127,9 @@ class DirectSession(QueuedSession):
         """Begin with a budget: half of it to shrink, what then is left to label around."""
         n_classes, half = self.snapshot.n_classes, self._budget // 2
         self._n_left = self._budget
-        shares = np.full(n_classes, half // n_classes)
-        shares[self._rng.permutation(n_classes)[: half % n_classes]] += 1
-        steps = (_Reduction(k, share) for k, share in enumerate(shares.tolist()) if share)
+        quotas = np.full(n_classes, half // n_classes)
+        quotas[self._rng.permutation(n_classes)[: half % n_classes]] += 1
+        steps = (_Reduction(k, quota) for k, quota in enumerate(quotas.tolist()) if quota)
         self._reductions.extend(steps)
         in_random_order = self._rng.permutation(n_classes).tolist()
         self._widenings.extend(in_random_order[: self._budget - half])

@@ -79,6 +79,8 @@ class GuessingSession(Session):
         self._not_guessed.discard(index)
         if index in self.state.pending:
             self._not_guessed.add(index)
+        elif not self.state.is_free(index):
+            self._asked_by.pop(index, None)
         self._assume(index, self.state.labels.get(index))
         for helper in self._helpers.values():
             helper.on_change(index)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.distances import squared_distances
+from galaxy_al.graphs.distances import squared_distances
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.label_state import LabelState

@@ -39,8 +39,9 @@ this one reads up to 1). Upgrade galaxy-al to open it.
     refuse_newer(db, len(steps), path)
     if schema_version(db) == len(steps):
         return
-    db.execute("begin immediate")  # another process may be migrating the same file
+    db.execute("begin immediate")
     try:
+        refuse_newer(db, len(steps), path)  # another process may have migrated it meanwhile
         for step in steps[schema_version(db) :]:
             if callable(step):
                 step(db)

@@ -7,7 +7,7 @@
 //   ready     the server knows what is shown; an answer is sent at once
 //   waiting   a request is under way
 //   keeping   a request is under way, and an answer to what is shown is kept until the reply
-//   undoing   a request is under way, and some undos are kept until the reply
+//   undoing   an undo is under way, or kept until the reply; answers have to wait
 //   swapped   another example has just taken the place of the one shown; for a moment an answer
 //             does not count, because it would be meant for the former
 //
@@ -18,7 +18,7 @@ const TABLE = {
   ready: { begin: "fetch", answer: "sendAnswer", undo: "sendUndo" },
   waiting: { begin: "forget", answer: "keepAnswer", undo: "keepUndo", reply: "settle", failure: "recover" },
   keeping: { begin: "forget", answer: "keepAnswer", undo: "dropAnswer", reply: "sendKept", failure: "recover" },
-  undoing: { begin: "forget", answer: "refuse", undo: "keepUndo", reply: "sendKeptUndo", failure: "recover" },
+  undoing: { begin: "forget", answer: "refuse", undo: "keepUndo", reply: "settleUndo", failure: "recover" },
   swapped: { begin: "fetch", undo: "sendUndo", settled: "resume" },
 };
 const SWAP_MS = 500;
@@ -116,7 +116,7 @@ export class Queue {
         this.say(undone === null ? "There is nothing to undo." : `${undone}: undone.`);
       },
     });
-    if (this.undos) this.become("undoing");
+    this.become("undoing");
   }
 
   keepUndo() {
@@ -125,9 +125,10 @@ export class Queue {
     this.become("undoing");
   }
 
-  sendKeptUndo(reply) {
-    this.undos -= 1;
+  settleUndo(reply) {
     this.settle(reply);
+    if (!this.undos) return;
+    this.undos -= 1;
     this.sendUndo();
   }
 

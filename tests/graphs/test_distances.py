@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from galaxy_al import distances as module
-from galaxy_al.distances import squared_distances
+from galaxy_al.graphs.distances import squared_distances
 
 
 def exact(rows, columns):
