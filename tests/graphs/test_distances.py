@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from galaxy_al import distances as module
+from galaxy_al.graphs import distances as module
 from galaxy_al.graphs.distances import squared_distances
 
 
