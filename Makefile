@@ -10,7 +10,7 @@ demo: .venv/core
 
 # The tests of a minute, while you work.
 quick: .venv/dev
-	$(PYTEST) -m "not slow and not browser and not torch"
+	$(PYTEST) -m "not slow and not browser and not torch" --hypothesis-profile quick
 
 test: .venv/dev lint browser
 	$(PYTEST)

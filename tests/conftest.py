@@ -13,6 +13,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
+settings.register_profile("quick", settings.get_profile("house"), max_examples=10)
 settings.load_profile("house")
 
 

@@ -31,6 +31,7 @@ def scored(head, embeddings, labels, n_classes=3):
     return trainer.fit(embeddings, labels).snapshot(embeddings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_every_strategy_runs_and_reports_what_it_labelled(strategy):
     embeddings, truth = rare_blobs()
@@ -51,6 +52,7 @@ def test_each_seed_begins_with_its_own_random_batch_and_repeats_it():
     assert set(first[0][0].indices) != set(first[1][0].indices)
 
 
+@pytest.mark.slow
 def test_galaxy_finds_far_more_of_the_rare_than_random():
     embeddings, truth = rare_blobs(4000)
     found = {
@@ -252,6 +254,7 @@ def test_a_classifier_without_a_linear_last_layer_says_so_where_one_is_needed():
         Learner(embeddings, 3, strategy="base", head=lambda seed: GaussianNB())
 
 
+@pytest.mark.filterwarnings("ignore:The current default behavior, quantile_method")  # of 1.7
 def test_pipelines_in_pipelines_and_with_sparse_features_are_heads_too():
     from sklearn.decomposition import PCA
     from sklearn.linear_model import LogisticRegression
@@ -299,6 +302,7 @@ def test_a_first_batch_of_one_class_only_stops_no_strategy(strategy):
     assert len(learner.state.labels) == 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["auto", "mlp"])
 def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves(head):
     from galaxy_al.graphs.neighbor_graph import knn_graph
@@ -310,6 +314,7 @@ def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves(head)
     np.testing.assert_array_equal(strategy.graph.toarray(), knn_graph(embeddings).toarray())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["auto", "linear"])
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_a_run_that_was_broken_off_goes_on_exactly(strategy, head):

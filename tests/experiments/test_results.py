@@ -42,6 +42,7 @@ def test_an_old_file_is_read_with_every_number_it_had(old):
     assert rows(old, query.format("runs")) == before
 
 
+@pytest.mark.slow
 def test_an_old_file_resumes_to_the_numbers_of_a_run_that_never_stopped(old, tmp_path):
     suite = load_suite(old.with_name("small.toml"), "frozen")
     assert {run.key for run in suite.runs()} == set(Results(old).progress(99))

@@ -75,6 +75,7 @@ class Line:
 labelings = st.lists(st.sampled_from([None, 0, 0, 1, 1]), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=1500)
 @given(labelings, st.data())
 def test_every_length_and_midpoint_is_the_one_found_by_search_whatever_is_done(labels, data):
@@ -96,6 +97,7 @@ def test_every_length_and_midpoint_is_the_one_found_by_search_whatever_is_done(l
         line.check()
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.integers(2, 60), st.integers(1, 12), st.data())
 def test_long_gaps_are_bisected_on_a_shortest_path_at_any_order(n, order, data):

@@ -69,6 +69,7 @@ def test_edges_that_are_given_twice_do_not_cancel():
     assert checked_graph(twice).toarray().tolist() == [[False, True], [True, False]]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(graphs(), st.data())
 def test_predictions_are_the_nearest_labels(edges, data):
@@ -91,6 +92,7 @@ def test_labels_that_are_equally_near_are_drawn():
     assert predicted == {0, 1, 2}
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(graphs(), st.data())
 def test_whatever_changes_the_distances_and_the_middles_are_those_of_networkx(edges, data):

@@ -16,6 +16,7 @@ from support.random_pools import tables
 SHARD = 1 << 16
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bucket_sizes")
 @settings(max_examples=300)
 @given(tables(max_size=40), st.data())
@@ -32,6 +33,7 @@ def test_ranks_and_nodes_are_those_of_the_sorted_pool(proba, data):
         assert line.node(rank) == node
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(tables(max_size=40))
 def test_places_compare_like_the_line(proba):
@@ -46,6 +48,7 @@ def test_places_compare_like_the_line(proba):
         assert ascending.tolist() == sorted(ascending.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bucket_sizes")
 @settings(max_examples=200)
 @given(tables(max_size=20), st.data())
@@ -64,6 +67,7 @@ def test_removed_nodes_do_not_count_and_come_back(proba, data):
         assert [line.node(rank) for rank in range(len(left))] == left
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(tables(max_size=20), st.data())
 def test_a_line_can_be_built_without_some_nodes(proba, data):
@@ -75,6 +79,7 @@ def test_a_line_can_be_built_without_some_nodes(proba, data):
     assert [line.node(rank) for rank in range(len(left))] == left
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(tables(max_size=60), st.data())
 def test_codes_never_contradict_the_order_and_one_is_like_many(proba, data):
@@ -101,6 +106,7 @@ def as_integer(p):
     return int(mantissa * 2**53) << max(exponent + 1021, 0) >> max(-exponent - 1021, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("saturation", [0.01, 3, 30])
 def test_a_pool_of_several_shards_is_ranked_like_a_sort(dtype, saturation):

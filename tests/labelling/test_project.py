@@ -45,6 +45,7 @@ def test_init_status_export_train_predict(embeddings):
     assert np.mean([row["class"] == name for row, name in zip(predicted, names)]) > 0.9
 
 
+@pytest.mark.slow
 def test_what_was_labelled_is_exported_with_who_when_and_which_round(tmp_path):
     project, truth = small_project(tmp_path)
     service = Service(project)
@@ -176,6 +177,7 @@ def test_embeddings_that_are_not_finite_are_left_out(tmp_path):
     service.close()
 
 
+@pytest.mark.slow
 def test_texts_make_a_project(tmp_path):
     rows = [f"m{i},{'win a prize' if i % 5 == 0 else 'see you at lunch'} {i}" for i in range(20)]
     (tmp_path / "mails.csv").write_text("\n".join(["name,body", *rows]) + "\n")

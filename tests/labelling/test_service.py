@@ -511,6 +511,7 @@ actions = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(script=actions)
 def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, script):

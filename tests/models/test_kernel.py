@@ -69,6 +69,7 @@ def by_definition(embeddings, labels, n_classes):
     return balanced / balanced.sum(axis=1, keepdims=True), class_priors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("n_labels", [10, 80])
 def test_it_is_what_the_definition_says(n_classes, n_labels, monkeypatch):
@@ -115,6 +116,7 @@ def test_choosing_what_to_label_by_the_looks_does_not_mislead_it():
     assert model.class_priors[0] == pytest.approx(share, rel=0.25)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data())
 def test_what_is_kept_between_trainings_changes_nothing(data):

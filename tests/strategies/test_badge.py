@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import permutations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def probabilities_of_batches(snapshot, budget):
     return chances
 
 
+@pytest.mark.slow
 def test_batches_come_as_often_as_d_squared_sampling_says():
     rng = np.random.default_rng(0)
     proba, embeddings = rng.dirichlet(np.ones(3), size=9), rng.normal(size=(9, 4))

@@ -36,6 +36,7 @@ def naive_bait(snapshot, embeddings, budget, lam, considered=None):
     return chosen
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(embedded_pools(max_size=14, max_dim=3, min_free=2), st.data())
 def test_the_batch_is_that_of_dense_matrices(snapshot, data):

@@ -75,6 +75,7 @@ def test_a_session_goes_on_after_being_pickled_in_the_middle_of_a_batch(name):
     assert answers(copy, truth, 30) == answers(session, truth, 30)
 
 
+@pytest.mark.slow
 @every_strategy
 @settings(max_examples=100)
 @given(pools(max_size=12), st.data())
@@ -140,6 +141,7 @@ def test_skipped_examples_of_the_snapshot_are_not_asked(name):
         session.ask()
 
 
+@pytest.mark.slow
 @every_strategy
 def test_a_thousand_classes(name):
     rng = np.random.default_rng(0)
@@ -301,6 +303,7 @@ SCORES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SCORES))
 @settings(max_examples=100)
 @given(tables(max_size=20), st.data())
@@ -320,6 +323,7 @@ def test_simple_strategies_ask_in_the_order_of_their_definition(name, proba, dat
     np.testing.assert_allclose([score[i] for i in chosen], ordered, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_random_is_uniform():
     snapshot = Snapshot(np.full((10, 2), 0.5))
     rng = np.random.default_rng(0)

@@ -37,6 +37,7 @@ def test_examples_outside_the_sample_go_to_the_nearest_mean():
         assert found[i] == np.argmin([np.linalg.norm(embeddings[i] - mean) for mean in means])
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(embedded_pools(max_size=40), st.integers(1, 30), st.integers(0, 99))
 def test_small_margins_are_dealt_from_the_clusters_in_turn(snapshot, budget, seed):

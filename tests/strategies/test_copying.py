@@ -72,6 +72,7 @@ def check(strategy, script, seed):
     assert session.state.random == twin.state.random
 
 
+@pytest.mark.slow
 @every_strategy
 @settings(max_examples=25)
 @given(script=ACTIONS, seed=st.integers(0, 20))

@@ -8,6 +8,7 @@ from galaxy_al.strategies.coreset import Coreset
 from support.embedded_pools import embedded_pools
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(embedded_pools(), st.integers(1, 30), st.integers(0, 99))
 def test_each_choice_is_the_farthest_from_all_before(snapshot, budget, seed):

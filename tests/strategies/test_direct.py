@@ -26,6 +26,7 @@ def groups(session, budget):
         yield group
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bucket_sizes")
 @settings(max_examples=300)
 @given(pools(max_size=30), st.integers(1, 20), st.integers(1, 6), st.integers(0, 2**32 - 1))
@@ -47,6 +48,7 @@ def test_every_group_is_one_the_definition_allows(pool, budget, annotators, seed
             known[index] = int(truth[index])
 
 
+@pytest.mark.slow
 def test_without_noise_galaxy_finds_as_much_and_with_noise_direct_finds_more():
     found = {
         (type(strategy), flip_rate): np.mean(
@@ -96,6 +98,7 @@ def chi_squared(counts, n_kinds):
     return seen + (n_kinds - len(counts)) * expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [60, 40])
 def test_a_group_is_uniform_in_the_version_space(size):
     # One label at each end: of 60 places there are enough to try at random, of 40 there are not.
@@ -111,6 +114,7 @@ def test_a_group_is_uniform_in_the_version_space(size):
     assert chi_squared(counts, size - 11) < 2 * (size - 11)
 
 
+@pytest.mark.slow
 def test_classes_are_widened_in_random_order_and_what_does_not_divide_is_drawn():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), size=200)
     first, second = Counter(), Counter()
@@ -124,6 +128,7 @@ def test_classes_are_widened_in_random_order_and_what_does_not_divide_is_drawn()
     assert chi_squared(first, 3) < 18.5
 
 
+@pytest.mark.slow
 def test_the_end_to_drop_and_the_best_threshold_are_drawn_where_they_tie():
     proba = np.linspace([0.9, 0.1], [0.1, 0.9], num=30)
     labels = np.full(30, UNLABELED)

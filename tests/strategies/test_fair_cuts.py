@@ -61,6 +61,7 @@ class Books:
         return next((k for k in rare[turn:] + rare[:turn] if k in found), None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bucket_sizes")
 @settings(max_examples=400)
 @given(pools(max_size=25), st.data())
@@ -127,6 +128,7 @@ def drawn_share(strategy, labels, n_asked=2000):
     return session.state.random
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "share"),
     [([0, 1, 2], 0.1), ([0, 2], 0.3), ([1, 0], 0.1), ([2, 2], 1.0)],
@@ -174,6 +176,7 @@ def test_what_is_given_back_does_not_come_again_by_chance():
     assert not at_cut & session.state.random
 
 
+@pytest.mark.slow
 def test_what_chance_asks_is_uniform_over_what_is_not_labelled():
     counts = Counter()
     proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=20)
@@ -231,6 +234,7 @@ def blobs(size, prevalence, n_rare, seed):
     return rng.normal(size=(size, 8)) + centers[truth], truth
 
 
+@pytest.mark.slow
 def test_at_one_percent_every_class_is_found_within_1000_labels():
     """Chance alone, a third of the questions, would miss a class in 5 of 100 runs."""
     n_missed = 0

@@ -21,6 +21,7 @@ def known(labels):
     return {i: int(y) for i, y in enumerate(labels) if y != UNLABELED}
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(pools(), st.integers(0, 2**32 - 1))
 def test_every_query_until_the_pool_is_exhausted_is_one_the_paper_allows(pool, seed):
@@ -39,6 +40,7 @@ def test_every_query_until_the_pool_is_exhausted_is_one_the_paper_allows(pool, s
         session.ask()
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(pools(max_size=40, max_classes=3), st.integers(0, 2**32 - 1))
 def test_long_batches_that_raise_the_order_many_times_stay_exact(pool, seed):
@@ -56,6 +58,7 @@ def test_long_batches_that_raise_the_order_many_times_stay_exact(pool, seed):
         told[index] = int(truth[index])
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(pools(), st.data())
 def test_relabelling_withdrawing_skipping_and_labels_from_elsewhere_stay_exact(pool, data):
@@ -101,6 +104,7 @@ def test_relabelling_withdrawing_skipping_and_labels_from_elsewhere_stay_exact(p
     assert session.state.skipped == skipped
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(pools(), st.data())
 def test_with_questions_in_flight_the_likeliest_class_stands_in_for_the_answer(pool, data):
@@ -128,6 +132,7 @@ def test_with_questions_in_flight_the_likeliest_class_stands_in_for_the_answer(p
     assert list(session.state.pending) == pending
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(pools(), st.integers(0, 2**32 - 1))
 def test_rotating_takes_the_classes_in_turn_each_at_an_order_of_its_own(pool, seed):
@@ -166,6 +171,7 @@ def first_midpoints(line, least_order, labels, k):
     return None
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.integers(2, 16), st.data())
 def test_with_two_classes_the_one_line_allows_what_both_would(size, data):
@@ -209,6 +215,7 @@ def test_bisection_takes_the_logarithm_and_then_both_sides_of_the_cut_in_turn():
     assert around[0] < first_positive < around[-1]
 
 
+@pytest.mark.slow
 def test_ties_between_classes_are_broken_evenly():
     # Three blocks of nine, one for each class, that differ only in which class is which: on each
     # class's line the gap between its two labels is the same, with a midpoint of its own.
@@ -275,6 +282,7 @@ def test_an_unknown_way_across_the_classes_is_refused():
         Galaxy(across="best")
 
 
+@pytest.mark.slow
 def test_many_questions_in_flight_stay_fast_and_are_all_different():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), size=3000)
     session = Galaxy().start(

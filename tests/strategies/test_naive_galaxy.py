@@ -1,12 +1,14 @@
 """The reference itself, against another library's shortest paths."""
 
 import networkx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.naive_galaxy import midpoints
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from([None, None, 0, 1, 2]), min_size=1, max_size=10), st.integers(1, 4))
 def test_the_midpoints_are_those_of_all_shortest_paths(labels, order):

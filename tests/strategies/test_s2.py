@@ -16,6 +16,7 @@ def scores(size):
     return np.full((size, 3), 1 / 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(graphs(), st.data())
 def test_every_question_is_the_middle_of_a_shortest_path(edges, data):
@@ -40,6 +41,7 @@ def test_every_question_is_the_middle_of_a_shortest_path(edges, data):
         session.tell(index, truth[index])
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(graphs(), st.data())
 def test_a_question_in_flight_counts_as_answered_by_its_nearest_label(edges, data):
@@ -62,6 +64,7 @@ def test_a_question_in_flight_counts_as_answered_by_its_nearest_label(edges, dat
             assert last in middles(paths)
 
 
+@pytest.mark.slow
 def test_where_no_path_is_it_asks_uniformly():
     edges = np.zeros((6, 6))
     edges[0, 1] = edges[2, 3] = edges[4, 5] = 1
@@ -96,6 +99,7 @@ def test_a_given_graph_needs_no_embeddings_and_must_fit_the_pool():
         S2(k=0)
 
 
+@pytest.mark.slow
 def test_paths_that_are_equally_short_are_drawn():
     edges = np.zeros((8, 8))
     for middle in range(2, 8):

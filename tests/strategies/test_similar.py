@@ -35,6 +35,7 @@ def flqmi(chosen, query, s, eta):
     return cover + eta * sum(max(s[q, a] for q in query) for a in chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("front")
 @settings(max_examples=200)
 @given(embedded_pools(), st.integers(1, 12), st.sampled_from([1.0, 0.0, 0.3]))
