@@ -31,8 +31,8 @@ SEEDS = range(4)
 class NarrowestFirst(FairCuts):
     """The class whose cut is narrowest gets the question, as in GALAXY; no turns."""
 
-    def open_session(self, snapshot, state, rng, budget):
-        return NarrowestFirstSession(self, snapshot, state, rng, budget)
+    def open_session(self, start):
+        return NarrowestFirstSession(self, start)
 
 
 class NarrowestFirstSession(FairCutsSession):
@@ -48,8 +48,8 @@ class NarrowestFirstSession(FairCutsSession):
 class AnyCut(FairCuts):
     """Between any two labels that differ is a cut, as in GALAXY; the narrowest is asked at."""
 
-    def open_session(self, snapshot, state, rng, budget):
-        return AnyCutSession(self, snapshot, state, rng, budget)
+    def open_session(self, start):
+        return AnyCutSession(self, start)
 
 
 class AnyCutSession(FairCutsSession):

@@ -11,7 +11,7 @@ from galaxy_al.errors import InvalidArgument
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.scoring import check_count
-from galaxy_al.strategies.session import RankedSession, Session
+from galaxy_al.strategies.session import RankedSession, Session, Start
 
 
 class Strategy:
@@ -63,9 +63,9 @@ class Strategy:
             raise InvalidArgument(f"rng must be a numpy.random.Generator, got {rng!r}.")
         check_count("budget", budget)
         if state is not None:
-            return self.open_session(snapshot, state, rng, budget)
+            return self.open_session(Start(snapshot, state, rng, budget))
         state = LabelState.from_snapshot(snapshot)
-        session = self.open_session(snapshot, state, rng, budget)
+        session = self.open_session(Start(snapshot, state, rng, budget))
         state.listen(session)
         return session
 
@@ -85,11 +85,9 @@ class Strategy:
         itself from its first snapshot.
         """
 
-    def open_session(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> Session:
+    def open_session(self, start: Start) -> Session:
         """The session that `start` returns; the arguments are checked."""
-        return RankedSession(self, snapshot, state, rng, budget)
+        return RankedSession(self, start)
 
     def rank(
         self, snapshot: Snapshot, budget: int, rng: np.random.Generator

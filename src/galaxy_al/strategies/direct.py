@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.graphs.ranking import Ranking, build_rankings, sort_nodes
-from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
-from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.scoring import check_count
-from galaxy_al.strategies.session import QueuedSession, Session
+from galaxy_al.strategies.session import QueuedSession, Session, Start
 
 
 class Direct(Strategy):
@@ -39,6 +37,7 @@ class Direct(Strategy):
 
     Examples
     --------
+    >>> from galaxy_al import Snapshot
     >>> proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=99)
     >>> session = Direct(annotators=4).start(Snapshot(proba), rng=np.random.default_rng(0))
     >>> group = [session.ask() for _ in range(4)]
@@ -57,11 +56,9 @@ class Direct(Strategy):
         check_count("annotators", annotators)
         self.annotators = annotators
 
-    def open_session(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> Session:
+    def open_session(self, start: Start) -> Session:
         """A session that repeats its two halves after ``budget`` questions."""
-        return DirectSession(self, snapshot, state, rng, budget)
+        return DirectSession(self, start)
 
 
 class _Descending:
@@ -99,15 +96,8 @@ class DirectSession(QueuedSession):
     A skipped example stays in the rankings like one that is not labelled.
     """
 
-    def __init__(
-        self,
-        strategy: Direct,
-        snapshot: Snapshot,
-        state: LabelState,
-        rng: np.random.Generator,
-        budget: int,
-    ) -> None:
-        super().__init__(snapshot, state, rng, budget)
+    def __init__(self, strategy: Direct, start: Start) -> None:
+        super().__init__(start)
         self._annotators = strategy.annotators
         self._rankings: dict[int, _Descending] = {}
         self._reductions: deque[_Reduction] = deque()

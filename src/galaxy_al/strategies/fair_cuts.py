@@ -26,13 +26,11 @@ import numpy as np
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, sort_nodes
-from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.guessing import GuessingSession
-from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.random import Random
-from galaxy_al.strategies.session import LineView, Session, selection
+from galaxy_al.strategies.session import LineView, Session, Start, selection
 
 RANDOM_SHARE = 1 / 2  # of the questions that look for a missing class
 
@@ -49,6 +47,7 @@ class FairCuts(Strategy):
 
     Examples
     --------
+    >>> from galaxy_al import Snapshot
     >>> proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=99)
     >>> labels = np.full(99, -1)
     >>> labels[[0, 98]] = 0, 1
@@ -71,11 +70,9 @@ class FairCuts(Strategy):
                 raise InvalidArgument(f"{name} must be a share between 0 and 1, got {share!r}.")
         self.discover, self.sample = discover, sample
 
-    def open_session(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> Session:
+    def open_session(self, start: Start) -> Session:
         """A session in which the budget does not matter."""
-        return FairCutsSession(self, snapshot, state, rng, budget)
+        return FairCutsSession(self, start)
 
 
 @dataclass
@@ -123,18 +120,12 @@ class _LabeledRanking:
 class FairCutsSession(GuessingSession):
     """Until an answer arrives, the session assumes the model's most likely class."""
 
-    def __init__(
-        self,
-        strategy: FairCuts,
-        snapshot: Snapshot,
-        state: LabelState,
-        rng: np.random.Generator,
-        budget: int,
-    ) -> None:
-        super().__init__(Random(), snapshot, state, rng, budget)
+    def __init__(self, strategy: FairCuts, start: Start) -> None:
+        super().__init__(Random(), start)
         self._strategy = strategy
-        self._rare = [k for k in range(snapshot.n_classes) if k != snapshot.other]
-        self._turn = int(rng.integers(len(self._rare)))
+        majority = self.snapshot.other
+        self._rare = [k for k in range(self.snapshot.n_classes) if k != majority]
+        self._turn = int(self._rng.integers(len(self._rare)))
         self._rankings: dict[int, _LabeledRanking] = {}
         self._rank_classes()
 

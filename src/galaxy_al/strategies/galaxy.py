@@ -15,12 +15,10 @@ import numpy as np
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.linear_graph import LinearGraph
 from galaxy_al.graphs.ranking import Ranking, build_rankings, gap_ends, sort_keys_of, sort_nodes
-from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.guessing import GuessingSession
-from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.random import Random
-from galaxy_al.strategies.session import LineView, Session, selection
+from galaxy_al.strategies.session import LineView, Session, Start, selection
 
 Across = Literal["shortest", "rotate"]
 
@@ -39,6 +37,7 @@ class Galaxy(Strategy):
 
     Examples
     --------
+    >>> from galaxy_al import Snapshot
     >>> proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=99)
     >>> labels = np.full(99, -1)
     >>> labels[[0, 98]] = 0, 1
@@ -63,31 +62,23 @@ class Galaxy(Strategy):
             raise InvalidArgument(f"explore must be a strategy, got {explore!r}.")
         self.explore = explore or Random()
 
-    def open_session(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> Session:
+    def open_session(self, start: Start) -> Session:
         """A session in which the budget matters only to ``explore``."""
-        return GalaxySession(self, snapshot, state, rng, budget)
+        return GalaxySession(self, start)
 
 
 class GalaxySession(GuessingSession):
     """Algorithm 4's inner loop by ask and tell; the guess is the model's most likely class."""
 
-    def __init__(
-        self,
-        strategy: Galaxy,
-        snapshot: Snapshot,
-        state: LabelState,
-        rng: np.random.Generator,
-        budget: int,
-    ) -> None:
-        super().__init__(strategy.explore, snapshot, state, rng, budget)
+    def __init__(self, strategy: Galaxy, start: Start) -> None:
+        super().__init__(strategy.explore, start)
         self._across = strategy.across
         # With two classes the second ranking is the mirror image of the first.
-        self._classes = range(snapshot.n_classes if snapshot.n_classes > 2 else 1)
-        self._turn = int(rng.integers(len(self._classes)))
+        n_classes = self.snapshot.n_classes
+        self._classes = range(n_classes if n_classes > 2 else 1)
+        self._turn = int(self._rng.integers(len(self._classes)))
         self._orders = dict.fromkeys(self._classes, 1)
-        self._unranked = set(state.skipped)
+        self._unranked = set(self.state.skipped)
         self._built_without: set[int] = set()
         self._counts = Counter(self._assumed.values())
         self._rankings: dict[int, Ranking] = {}

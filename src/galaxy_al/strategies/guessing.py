@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import numpy as np
-
-from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
-from galaxy_al.strategies.label_state import LabelState
-from galaxy_al.strategies.session import Session
+from galaxy_al.strategies.session import Session, Start
 
 
 class GuessingSession(Session):
@@ -21,16 +17,9 @@ class GuessingSession(Session):
     ``explore`` asks. A method may also let other strategies ask.
     """
 
-    def __init__(
-        self,
-        explore: Strategy,
-        snapshot: Snapshot,
-        state: LabelState,
-        rng: np.random.Generator,
-        budget: int,
-    ) -> None:
-        super().__init__(snapshot, state, rng, budget)
-        self._assumed = dict(state.labels)  # the labels and the guesses
+    def __init__(self, explore: Strategy, start: Start) -> None:
+        super().__init__(start)
+        self._assumed = dict(self.state.labels)  # the labels and the guesses
         self._not_guessed: set[int] = set()
         self._explore_with = explore
         self._helpers: dict[type[Strategy], Session] = {}

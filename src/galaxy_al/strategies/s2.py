@@ -15,10 +15,9 @@ from galaxy_al.graphs.neighbor_graph import NearestLabels, checked_graph, knn_gr
 from galaxy_al.snapshot import UNLABELED, Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.guessing import GuessingSession
-from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.scoring import check_count
-from galaxy_al.strategies.session import Session
+from galaxy_al.strategies.session import Session, Start
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -70,11 +69,9 @@ class S2(Strategy):
                 f"graph has {self.graph.shape[0]} nodes, the pool {snapshot.size}."
             )
 
-    def open_session(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> Session:
+    def open_session(self, start: Start) -> Session:
         """A session in which the budget does not matter."""
-        return S2Session(self, snapshot, state, rng, budget)
+        return S2Session(self, start)
 
     def graph_for(self, snapshot: Snapshot, rng: np.random.Generator) -> csr_array:
         """The graph of this pool, made now if it was not yet."""
@@ -94,18 +91,11 @@ class S2(Strategy):
 class S2Session(GuessingSession):
     """Algorithm 1 by ask and tell; the guess is the nearest label on the graph."""
 
-    def __init__(
-        self,
-        strategy: S2,
-        snapshot: Snapshot,
-        state: LabelState,
-        rng: np.random.Generator,
-        budget: int,
-    ) -> None:
-        super().__init__(Random(), snapshot, state, rng, budget)
-        self._off_graph = set(state.skipped)
-        graph = strategy.graph_for(snapshot, rng)
-        self._nearest = NearestLabels(graph, state.labels, self._off_graph, rng)
+    def __init__(self, strategy: S2, start: Start) -> None:
+        super().__init__(Random(), start)
+        self._off_graph = set(self.state.skipped)
+        graph = strategy.graph_for(self.snapshot, self._rng)
+        self._nearest = NearestLabels(graph, self.state.labels, self._off_graph, self._rng)
 
     def _next(self) -> int | None:
         return self._nearest.shortest_path_middle()

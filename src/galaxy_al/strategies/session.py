@@ -46,6 +46,22 @@ class LineView:
     labels: list[tuple[int, bool]]
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a session starts from.
+
+    Parameters
+    ----------
+    budget
+        How many examples will be asked, for strategies that pick a batch as a whole.
+    """
+
+    snapshot: Snapshot
+    state: LabelState
+    rng: np.random.Generator
+    budget: int
+
+
 class Session(ABC):
     """One conversation about a snapshot: ask, tell, release, skip.
 
@@ -57,11 +73,9 @@ class Session(ABC):
         What is known about the examples: read it, and change it by its other verbs.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> None:
-        self.snapshot, self.state = snapshot, state
-        self._rng, self._budget = rng, budget
+    def __init__(self, start: Start) -> None:
+        self.snapshot, self.state = start.snapshot, start.state
+        self._rng, self._budget = start.rng, start.budget
 
     def ask(self) -> int:
         """The next example to label; raises `PoolExhausted` if none is left."""
@@ -126,10 +140,8 @@ class Session(ABC):
 class QueuedSession(Session):
     """Asks from a queue that is filled again and again, one group at a time."""
 
-    def __init__(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> None:
-        super().__init__(snapshot, state, rng, budget)
+    def __init__(self, start: Start) -> None:
+        super().__init__(start)
         self._queue: deque[int] = deque()
 
     @abstractmethod
@@ -174,15 +186,8 @@ class Ranks(Protocol):
 class RankedSession(QueuedSession):
     """Asks in the order of a ranking that is computed once per ``budget`` questions."""
 
-    def __init__(
-        self,
-        strategy: Ranks,
-        snapshot: Snapshot,
-        state: LabelState,
-        rng: np.random.Generator,
-        budget: int,
-    ) -> None:
-        super().__init__(snapshot, state, rng, budget)
+    def __init__(self, strategy: Ranks, start: Start) -> None:
+        super().__init__(start)
         self._strategy = strategy
 
     def _pick(self) -> int:

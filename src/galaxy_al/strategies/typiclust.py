@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,8 @@ from numpy.typing import NDArray
 from galaxy_al.graphs.distances import squared_distances
 from galaxy_al.snapshot import Snapshot, row_blocks
 from galaxy_al.strategies.base import Strategy
-from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.scoring import check_count
-from galaxy_al.strategies.session import RankedSession, Session
+from galaxy_al.strategies.session import RankedSession, Session, Start
 
 _NEIGHBORS = 20
 _MOST_CLUSTERS = 500
@@ -51,12 +51,10 @@ class TypiClust(Strategy):
         check_count("candidates", candidates)
         self.candidates = candidates
 
-    def open_session(
-        self, snapshot: Snapshot, state: LabelState, rng: np.random.Generator, budget: int
-    ) -> Session:
+    def open_session(self, start: Start) -> Session:
         """A session whose clusters serve for several batches, since they take long to compute."""
-        most = min(_BATCHES * budget, self.candidates)
-        return RankedSession(self, snapshot, state, rng, most)
+        most = min(_BATCHES * start.budget, self.candidates)
+        return RankedSession(self, replace(start, budget=most))
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, one of each cluster in turn, the emptiest first."""
