@@ -34,7 +34,7 @@ from galaxy_al.labelling.service import Service
 from support.crashing import free_port, start
 
 ROOT = Path(__file__).parents[1]
-N_LABELS, N_SEEDS = 240, 10
+N_LABELS, N_SEEDS = 240, 5
 RARE = {3: "three", 8: "eight"}
 KEYS = {"three": "1", "eight": "2", "other": "3"}
 
