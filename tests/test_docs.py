@@ -198,7 +198,7 @@ def test_the_commands_of_the_readme_print_what_it_shows(tmp_path, monkeypatch):
         for number, i in enumerate(made["order"])
     }
     for _, block in blocks("README.md", "console"):
-        for command, shown in re.findall(r"^\$ (.+)\n((?:[^$].*\n)*)", block, flags=re.M):
+        for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", block, flags=re.M):
             arguments = command.split()
             if arguments[1] == "label":
                 printed = printed_while_labelling([*arguments, "--no-open"], truth)

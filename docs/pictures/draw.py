@@ -1,4 +1,4 @@
-"""Draw the pictures of the six words in docs/concepts.md.  Run: python docs/pictures/draw.py"""
+"""Draw the pictures of docs/concepts.md.  Run: python docs/pictures/draw.py"""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ def draw_round() -> None:
 
 
 def draw_session() -> None:
-    picture = Picture("session", "A snapshot is frozen; a session asks and is told", 640, 190)
+    picture = Picture(
+        "session", "A snapshot is frozen; a session asks questions and takes answers", 640, 190
+    )
     picture.box(16, 36, 150, 120)
     picture.text(91, 62, "snapshot", INK, "middle", 17)
     for i, words in enumerate(("scores of the pool", "labels known so far", "never changes")):

@@ -101,12 +101,15 @@ def test_labelling_by_keys_with_training_in_between(server, open_page):
     expect(page.locator("#asking")).to_have_text("Asked by fair-cuts.")
     expect(page.locator("#lines svg")).to_have_count(2)
     expect(page.locator("#quality-chart .band")).to_have_count(1)
+    expect(page.locator("#quality-chart")).to_contain_text("most labels were not chosen at random")
     picture(page, "label")
 
 
 def test_undo_skip_and_cannot_tell(server, open_page):
     page = open_page(server, "Ann")
     asked = [press_truth(page, server) for _ in range(3)]
+    last = f"{asked[-1]} is {server.truth[asked[-1]]}"
+    expect(page.locator("#note")).to_have_text(f"Last answer: {last}.")
     for example in reversed(asked):
         page.keyboard.press("u")
         expect(page.locator("#caption")).to_have_text(example)
@@ -116,9 +119,11 @@ def test_undo_skip_and_cannot_tell(server, open_page):
     skipped = shown(page)
     page.keyboard.press("s")
     expect(page.locator("#caption")).not_to_have_text(skipped)
+    expect(page.locator("#note")).to_have_text(f"Skipped {skipped}.")
     never = shown(page)
     page.get_by_role("button", name=CANNOT_TELL).click()
     expect(page.locator("#caption")).not_to_have_text(never)
+    expect(page.locator("#note")).to_have_text(f"Last answer: {CANNOT_TELL.lower()} {never}.")
     expect(page.locator("#counts")).to_contain_text(f"1 {CANNOT_TELL.lower()}")
     kinds = {entry.example: entry.kind for entry in server.service.view().entries}
     assert kinds == {skipped: "skip", never: "cannot tell"}

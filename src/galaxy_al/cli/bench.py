@@ -102,7 +102,7 @@ def run(results: Path, jobs: int | None, log: tuple[str, ...], **options: Any) -
     \b
     Example:
       galaxy-al bench run figure4 --size frozen
-      galaxy-al bench run --pool mails.csv --labels folder
+      galaxy-al bench run --pool mails.csv --labels category
     """
     from galaxy_al.experiments.console.bench import show_run
     from galaxy_al.experiments.trackers import make_tracker

@@ -18,7 +18,7 @@ _QUANTILES = (0.025, 0.975)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Balanced accuracy, and the interval that contains it with a probability of 95%."""
+    """Balanced accuracy with an approximate 95% interval."""
 
     accuracy: float
     low: float
@@ -37,7 +37,7 @@ def cross_validate(
     The strategy asks where the model is unsure, so the model does worse on the labels than on the
     pool. The majority class is therefore evaluated on those of its labels that were sampled at
     random, once there are any. The rare classes have too few of these and are evaluated on all of
-    their labels: for them the estimate is cautious.
+    their labels, so the estimate can be off by more than the interval.
 
     If cross-validation predicts c of n labels of a class correctly, its accuracy is distributed
     as Beta(c + 1/2, n - c + 1/2), by Jeffreys' prior. The distribution of the mean over the

@@ -63,7 +63,7 @@ function quality({ rounds }) {
     return;
   }
   const last = known[known.length - 1];
-  const text = `${percent(last.accuracy)}, 95% interval ${percent(last.low)} to ${percent(last.high)}. Cross-validated on the labelled examples, which are harder than the pool.`;
+  const text = `${percent(last.accuracy)}, 95% interval ${percent(last.low)} to ${percent(last.high)}. Cross-validated; can be off by more than the interval, because most labels were not chosen at random.`;
   const points = known.map((round) => [round.n_labels, round.accuracy]);
   const band = known.map((round) => [round.n_labels, round.low, round.high]);
   byId("quality-chart").replaceChildren(chart([{ points, name: "found" }], band, text, [0, 1]),

@@ -163,5 +163,6 @@ export class Queue {
 }
 
 function describe(id, { name, cannotTell }) {
-  return `${id}: ${name ?? (cannotTell ? "can’t tell" : "skipped")}.`;
+  if (name !== undefined) return `Last answer: ${id} is ${name}.`;
+  return cannotTell ? `Last answer: can’t tell ${id}.` : `Skipped ${id}.`;
 }
