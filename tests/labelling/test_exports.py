@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from PIL import Image
 
 from galaxy_al.cli.main import cli
-from galaxy_al.errors import InvalidArgument
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.exports import EXPORTS
+from galaxy_al.labelling.model import labeled_examples
 from galaxy_al.labelling.service import Service
 from support.commands import init, read_csv, run
 from support.projects import small_project
@@ -60,6 +61,14 @@ def test_a_dataset_of_hugging_face_has_images_and_classes(images):
     for row in rows:
         assert row["image"]["bytes"] == (images / "photos" / row["id"]).read_bytes()
     assert "not a random sample" in " ".join((folder / "README.md").read_text().split())
+
+
+def test_an_image_that_vanishes_while_it_is_exported_is_named(images):
+    labeled = labeled_examples(images / "project")
+    gone = images / "photos" / labeled.entries[0].example
+    gone.unlink()
+    with pytest.raises(GalaxyError, match=f"Cannot read {gone}: No such file or directory"):
+        EXPORTS["hf"].write(labeled, images / "dataset")
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "label-studio", "hf"])

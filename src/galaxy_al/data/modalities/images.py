@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from galaxy_al.data.modalities.base import Items, Modality, Source
 from galaxy_al.data.tables import Table
 from galaxy_al.errors import GalaxyError, UnreadableImage
-from galaxy_al.system.files import digest, file_state, reading
+from galaxy_al.system.files import digest, file_state, read_bytes, reading
 from galaxy_al.system.threads import n_threads
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
@@ -128,8 +128,7 @@ class Images(Modality):
         """The file as it is, or small, or in a format that browsers show."""
         path = items.paths[index]
         if side is None and path.suffix.lower() in _SHOWN_AS_THEY_ARE:
-            with reading(path):
-                return path.read_bytes(), _SHOWN_AS_THEY_ARE[path.suffix.lower()]
+            return read_bytes(path), _SHOWN_AS_THEY_ARE[path.suffix.lower()]
         from PIL import Image
 
         picture = Image.fromarray(items.read(index, side))
@@ -156,7 +155,7 @@ class Images(Modality):
     ) -> tuple[str, list[Any], dict[str, Any]]:
         """The bytes and the names of the files."""
         paths = [items.paths[i] for i in indices]
-        values = [{"bytes": path.read_bytes(), "path": path.name} for path in paths]
+        values = [{"bytes": read_bytes(path), "path": path.name} for path in paths]
         return "image", values, {"_type": "Image"}
 
 
