@@ -9,6 +9,7 @@ import click
 
 from galaxy_al.cli.data import pool_options, report_problems
 from galaxy_al.errors import GalaxyError
+from galaxy_al.system.extras import needs_extra
 
 if TYPE_CHECKING:
     from galaxy_al.labelling.exports import ExportFormat
@@ -146,10 +147,8 @@ def label(project: Path, host: str, port: int, name: str, opens: bool) -> None:
       galaxy-al label scratches
       galaxy-al label scratches --host 0.0.0.0 --port 9000 --no-open
     """
-    try:
+    with needs_extra("The page", "app"):
         from galaxy_al.server.run import serve
-    except ImportError as error:
-        raise GalaxyError("The page needs pip install 'galaxy-al[app]'.") from error
     serve(project, host=host, port=port, name=name, opens_page=opens, tell=click.echo)
 
 
