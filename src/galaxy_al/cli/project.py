@@ -44,7 +44,10 @@ class _WithModalities(click.Command):
 
         project, *others = super().get_params(ctx)
         kind = click.Path(path_type=Path)
-        pools = [click.Option([f"--{m.name}"], type=kind, help=m.help) for m in MODALITIES.values()]
+        pools = [
+            click.Option([f"--{name}"], type=kind, help=modality.help)
+            for name, modality in MODALITIES.items()
+        ]
         return [project, *pools, *others]
 
 
