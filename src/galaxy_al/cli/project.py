@@ -164,9 +164,10 @@ def status(project: Path) -> None:
     Example:
       galaxy-al status scratches
     """
+    from galaxy_al.labelling.project import read_settings
     from galaxy_al.labelling.summary import summarize
 
-    found = summarize(project)
+    found, head = summarize(project), read_settings(project).head
     people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
     click.echo(f"{project}: {found.n_labels:,} labels ({found.n_imported:,} imported), {people}")
     for name in found.classes:
@@ -176,12 +177,15 @@ def status(project: Path) -> None:
     for warning in found.warnings:
         click.echo(warning, err=True)
     for record in found.rounds[-5:]:
-        accuracy = (
-            f"balanced accuracy {record.accuracy:.2f} ({record.low:.2f} to {record.high:.2f})"
-            if record.accuracy is not None
-            else "labels of one class only"
-        )
-        click.echo(f"Round {record.number}: {record.n_labels:,} labels, {accuracy}")
+        if record.accuracy is not None:
+            about = (
+                f"balanced accuracy {record.accuracy:.2f} ({record.low:.2f} to {record.high:.2f})"
+            )
+        elif head == "auto" and record.rare_found in (0, record.n_labels):
+            about = "labels of one class only"
+        else:
+            about = "accuracy not estimated for this head"
+        click.echo(f"Round {record.number}: {record.n_labels:,} labels, {about}")
 
 
 @click.command()
