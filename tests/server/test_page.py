@@ -118,6 +118,14 @@ def test_a_head_whose_accuracy_is_not_estimated_says_so(tmp_path, open_page):
         )
 
 
+def test_a_sound_is_shown_with_controls(server, open_page):
+    page = open_page(server)
+    shown = (
+        "import('/static/show.js').then(({content}) => content({id: '1', audio: '#'}).outerHTML)"
+    )
+    assert page.evaluate(shown) == '<audio controls="" src="#" aria-label="Example 1"></audio>'
+
+
 def test_undo_skip_and_cannot_tell(server, open_page):
     page = open_page(server, "Ann")
     asked = [press_truth(page, server) for _ in range(3)]
