@@ -138,7 +138,7 @@ def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
     (tmp_path / "mails.csv").write_text("text\nhello\n")
     monkeypatch.setitem(sys.modules, "galaxy_al.models.networks.embedders", None)
     both = {"kind": "texts", "classes": ["spam"], "other": "ham"}
-    with pytest.raises(GalaxyError, match=r"pip install 'galaxy-al\[text\]'"):
+    with pytest.raises(GalaxyError, match=r"pip install 'galaxy-al\[texts\]'"):
         create_project(tmp_path / "project", tmp_path / "mails.csv", **both)
     assert not (tmp_path / "project").exists()
 

@@ -89,7 +89,7 @@ def _minilm(name: str, *, device: str) -> Embedder:
     """MiniLM: 384 features, with its weights in a package."""
 
     def load() -> Encoder:
-        with needs_extra(name, "text"):
+        with needs_extra(name, "texts"):
             from galaxy_al.models.networks.embedders import TextModel
 
             return TextModel(str(packaged_minilm()), device=device)
