@@ -10,6 +10,7 @@ import pytest
 from galaxy_al.cli.main import cli
 
 SOURCE = Path(__file__).parents[1] / "src" / "galaxy_al"
+PRINTS = ("echo", "secho", "tell", "refused", "print")
 REFUSED = {
     r"(?<!there )\bis no (?!longer|more)[a-z]+": "is not a",
     r"\bby chance\b": "at random",
@@ -61,11 +62,19 @@ def strings_of(node):
             yield inner.value
 
 
-def messages(path):
-    """The strings in the arguments of every exception that a module raises or makes."""
-    for node in ast.walk(ast.parse(path.read_text())):
+def messages(source):
+    """The strings that a module raises, prints, or gives as the reason why an example is bad."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from strings_of(node.exc)
+        elif isinstance(node, ast.Call):
+            called = node.func
+            if getattr(called, "id", getattr(called, "attr", "")) in PRINTS:
+                yield from strings_of(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            yield from strings_of(node.value)  # bad[index] = ...
+        elif isinstance(node, ast.DictComp):
+            yield from strings_of(node.value)
 
 
 def page_strings(path):
@@ -94,8 +103,8 @@ def test_every_option_has_help(command):
 @pytest.mark.parametrize(
     "path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE))
 )
-def test_error_messages_are_plain_english(path):
-    assert [problem for text in messages(path) for problem in problems(text)] == []
+def test_messages_are_plain_english(path):
+    assert [problem for text in messages(path.read_text()) for problem in problems(text)] == []
 
 
 @pytest.mark.parametrize(
@@ -112,6 +121,21 @@ def test_the_page_is_plain_english(path):
 )
 def test_bad_english_is_found(text):
     assert len(problems(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "raise GalaxyError(f'{x} is no project')",
+        "click.echo('Drawn ' 'by chance.', err=True)",
+        "tell(f'{n} goes on')",
+        "return refused(400, f'{x}, too.')",
+        "bad[row] = f'{x} is no number.'",
+        "bad = {i: f'{i} is no text.' for i in x}",
+    ],
+)
+def test_every_message_is_found(source):
+    assert any(problem for text in messages(source) for problem in problems(text))
 
 
 @pytest.mark.parametrize(

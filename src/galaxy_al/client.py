@@ -89,8 +89,8 @@ class Client:
         return found
 
     def image(self, id: str) -> bytes:
-        """The image of an example."""
-        return self._raw("GET", f"/api/image?{urlencode({'id': id})}")
+        """The image of an example, or its sound."""
+        return self._raw("GET", f"/api/media?{urlencode({'id': id})}")
 
     def export(self, form: str = "csv") -> bytes:
         """The labels as a file, in any format of ``galaxy-al export`` that is one file."""

@@ -449,6 +449,8 @@ def test_ones_own_labelled_table_shows_which_strategy_would_have_served_best(tmp
     assert set(table["n_rare"]) == {int(np.count_nonzero(truth == "rare"))}
     bench(tmp_path, "report", *own)
     assert "<h2>mine</h2>" in (tmp_path / "mine.html").read_text()
+    with pytest.raises(GalaxyError, match=r"Unknown kind 'sounds'\. Choose from: embed"):
+        bench(tmp_path, "run", *own, "--kind", "sounds")
 
 
 def test_rounds_are_reported_to_tensorboard_as_they_finish(data, tmp_path, monkeypatch):

@@ -23,6 +23,22 @@ def test_it_asks_what_typiclust_asks_and_leaves_the_generator_there(tmp_path, mo
     assert plain.random() == first.random() == again.random()
 
 
+@pytest.mark.parametrize("content", ["[]", "3", "null"])
+def test_a_file_of_something_else_is_written_again(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    found = RememberedTypiClust(path).rank(snapshot_of(), 20, np.random.default_rng(3))
+    assert found.tolist() == TypiClust().rank(snapshot_of(), 20, np.random.default_rng(3)).tolist()
+    assert path.read_text().startswith("{")
+
+
+def test_a_ranking_that_cannot_be_kept_is_asked_all_the_same(tmp_path):
+    path = tmp_path / "gone" / "x.json"
+    found = RememberedTypiClust(path).rank(snapshot_of(), 20, np.random.default_rng(3))
+    assert found.tolist() == TypiClust().rank(snapshot_of(), 20, np.random.default_rng(3)).tolist()
+    assert not path.parent.exists()
+
+
 @pytest.mark.parametrize("change", ["pool", "labels", "budget", "generator", "cut off"])
 def test_anything_that_changes_the_ranking_makes_it_again(tmp_path, change):
     path = tmp_path / "x.json"

@@ -1,9 +1,6 @@
 """The export formats, and formats that other packages add."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pyarrow.parquet
 import pytest
@@ -11,10 +8,12 @@ from click.testing import CliRunner
 from PIL import Image
 
 from galaxy_al.cli.main import cli
-from galaxy_al.errors import InvalidArgument
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.exports import EXPORTS
+from galaxy_al.labelling.model import labeled_examples
 from galaxy_al.labelling.service import Service
 from support.commands import init, read_csv, run
+from support.plugins import command_with, write_plugin
 from support.projects import small_project
 from support.servers import served
 
@@ -62,6 +61,14 @@ def test_a_dataset_of_hugging_face_has_images_and_classes(images):
     assert "not a random sample" in " ".join((folder / "README.md").read_text().split())
 
 
+def test_an_image_that_vanishes_while_it_is_exported_is_named(images):
+    labeled = labeled_examples(images / "project")
+    gone = images / "photos" / labeled.entries[0].example
+    gone.unlink()
+    with pytest.raises(GalaxyError, match=f"Cannot read {gone}: No such file or directory"):
+        EXPORTS["hf"].write(labeled, images / "dataset")
+
+
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "label-studio", "hf"])
 def test_embeddings_can_be_exported_in_every_form_but_coco(tmp_path, form):
     project, _ = small_project(tmp_path, labels=None)
@@ -102,40 +109,22 @@ TOY = ExportFormat("toy", "labels.toy", write, "text/x-toy", ".toy")
 """
 
 
-@pytest.fixture
-def toy(tmp_path):
-    """A folder with an installed package that adds the formats toy and broken."""
-    folder = tmp_path / "site"
-    about = folder / "toy_format-1.0.dist-info"
-    about.mkdir(parents=True)
-    (folder / "toy_format.py").write_text(TOY)
-    (about / "METADATA").write_text("Name: toy-format\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(
-        "[galaxy_al.exports]\ntoy = toy_format:TOY\nbroken = toy_format:MISSING\n"
-    )
-    return folder
-
-
-def run_with(folder, *arguments):
-    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", "galaxy_al", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-
-def test_a_package_adds_a_format_to_the_command_line(embeddings, toy):
+def test_a_package_adds_a_format_to_the_command_line(embeddings):
+    entry_points = {"galaxy_al.exports": {"toy": "TOY", "broken": "MISSING"}}
+    plugin = write_plugin(embeddings / "plugin", "toy_format", TOY, entry_points)
+    run_with = command_with(plugin, embeddings)
     init(embeddings, "--import-labels", embeddings / "known.csv")
     project, output = embeddings / "project", embeddings / "out.toy"
-    done = run_with(toy, "export", project, "--output", output)
+    done = run_with("export", project, "--output", output)
     assert (done.stdout, done.stderr) == (f"60 labels in {output}\n", "")
     known = read_csv(embeddings / "known.csv")
     assert output.read_text() == "\n".join(f"{row['id']} is {row['label']}" for row in known)
-    assert run_with(toy, "export", project, "--format", "toy").returncode == 0
+    assert run_with("export", project, "--format", "toy").returncode == 0
     assert (project / "labels.toy").read_bytes() == output.read_bytes()
-    assert "|toy" in run_with(toy, "export", "--help").stdout
-    broken = run_with(toy, "export", project, "--format", "broken")
+    assert "|toy" in run_with("export", "--help").stdout
+    broken = run_with("export", project, "--format", "broken")
     assert broken.returncode == 1
-    assert "'broken' of the package toy-format cannot be loaded" in broken.stderr
+    assert "'broken' of the package toy_format cannot be loaded" in broken.stderr
     assert len(broken.stderr.splitlines()) == 1
 
 

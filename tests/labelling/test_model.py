@@ -160,6 +160,23 @@ def test_an_old_project_can_be_labelled(old):
     assert sorted(path.name for path in old.iterdir()) == ["labels.sqlite", "project.toml"]
 
 
+@pytest.mark.parametrize(
+    ("head", "names", "wanted"),
+    [
+        ("linear", ("dent", "fine"), "accuracy not estimated for this head"),
+        ("auto", ("fine", "fine"), "labels of one class only"),
+    ],
+)
+def test_status_says_why_a_round_has_no_accuracy(tmp_path, head, names, wanted):
+    project, _ = small_project(tmp_path, head=head)
+    service = Service(project)
+    service.label("ann", {"0": names[0], "1": names[1]}, "found")
+    service.train()
+    service.wait()
+    service.close()
+    assert run("status", project.folder).output.endswith(f"Round 1: 2 labels, {wanted}\n")
+
+
 def test_the_head_of_a_project_is_what_is_trained(tmp_path, old):
     run("train", old)
     assert load_model(old / "model").model.class_priors.any()

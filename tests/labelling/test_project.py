@@ -2,7 +2,9 @@
 
 import json
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from galaxy_al.labelling.project import create_project, open_project
 from galaxy_al.labelling.service import Service
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.models.saving import load_model
+from galaxy_al.system.files import read_toml
 from support.commands import init, read_csv, run
 from support.projects import blobs, small_project
 
@@ -135,9 +138,79 @@ def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
     (tmp_path / "mails.csv").write_text("text\nhello\n")
     monkeypatch.setitem(sys.modules, "galaxy_al.models.networks.embedders", None)
     both = {"kind": "texts", "classes": ["spam"], "other": "ham"}
-    with pytest.raises(GalaxyError, match=r"pip install 'galaxy-al\[text\]'"):
+    with pytest.raises(GalaxyError, match=r"pip install 'galaxy-al\[texts\]'"):
         create_project(tmp_path / "project", tmp_path / "mails.csv", **both)
     assert not (tmp_path / "project").exists()
+
+
+def test_a_head_that_cannot_be_used_leaves_no_project(embeddings):
+    for more in ([], ["--import-labels", embeddings / "known.csv"]):
+        with pytest.raises(GalaxyError, match="resnet18 takes N x H x W x 3 bytes"):
+            init(embeddings, "--head", "resnet18", *more)
+        assert not (embeddings / "project").exists()
+
+
+def test_a_file_where_a_folder_should_be_is_named(embeddings):
+    pool = embeddings / "pool.npy"
+    wanted = f"Cannot make the folder {pool}/x: Not a directory."
+    both = ["--embeddings", pool, "--classes", "scratch,dent", "--other", "fine"]
+    assert str(run("init", pool / "x", *both, fails=True).exception) == wanted
+    init(embeddings, "--import-labels", embeddings / "known.csv")
+    done = run(
+        "export", embeddings / "project", "--format", "hf", "--output", pool / "x", fails=True
+    )
+    assert str(done.exception) == wanted.replace("/x", "/x/data")
+
+
+WITHOUT_TORCH = """
+import sys
+from galaxy_al.cli.main import main
+
+class Missing:
+    def find_spec(name, path, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError(name=name)
+
+sys.meta_path.insert(0, Missing)
+main()
+"""
+
+
+@pytest.fixture
+def command_without_torch(embeddings):
+    """Runs galaxy-al where torch is not installed."""
+
+    def run(*arguments):
+        command = [sys.executable, "-c", WITHOUT_TORCH, *map(str, arguments)]
+        return subprocess.run(command, cwd=embeddings, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_a_head_that_needs_torch_says_so_in_every_command(embeddings, command_without_torch):
+    classes = ["--classes", "scratch,dent", "--other", "fine", "--import-labels", "known.csv"]
+    make = ["init", "--embeddings", "pool.npy", *classes, "--head", "mlp"]
+    done = command_without_torch(*make, "project")
+    wanted = "galaxy-al: The head 'mlp' needs torch: pip install 'galaxy-al[torch]'.\n"
+    assert (done.returncode, done.stderr) == (1, wanted)
+    assert not (embeddings / "project").exists()
+    init(embeddings, "--import-labels", embeddings / "known.csv", "--head", "linear")
+    for command in ("train", "export"):
+        done = command_without_torch(command, "project")
+        assert (done.returncode, done.stderr) == (1, wanted.replace("mlp", "linear"))
+    run("train", embeddings / "project")
+    done = command_without_torch("predict", "project/model", "pool.npy")
+    wanted = "galaxy-al: A saved network needs torch: pip install 'galaxy-al[torch]'.\n"
+    assert (done.returncode, done.stderr) == (1, wanted)
+
+
+def test_the_default_head_needs_no_extra(embeddings, command_without_torch):
+    init(embeddings, "--import-labels", embeddings / "known.csv")
+    assert command_without_torch("train", "project").returncode == 0
+    done = command_without_torch("predict", "project/model", "pool.npy")
+    assert (done.returncode, done.stderr) == (0, "")
+    needed = read_toml(Path(__file__).parents[2] / "pyproject.toml")["project"]["dependencies"]
+    assert any(line.startswith("safetensors>=") for line in needed)
 
 
 def test_half_a_character_is_refused_by_line_and_never_asked(tmp_path):

@@ -1,15 +1,13 @@
 """Heads by name, and a head from outside the package."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 from galaxy_al import Learner
 from galaxy_al.models import heads
 from galaxy_al.models.kernel import KernelTrainer
-from galaxy_al.models.sklearn_head import HeadTrainer
-from support.plugins import write_plugin
+from support.commands import read_csv
+from support.plugins import command_with, write_plugin
 
 NEAREST = """
 from sklearn.neighbors import KNeighborsClassifier
@@ -39,16 +37,18 @@ def test_a_trainer_is_used_as_it_is_and_nonsense_is_refused():
         heads.make_trainer(3, n_classes=2)
 
 
-def test_a_head_of_a_plugin_trains_in_a_learner(tmp_path, monkeypatch):
+def test_a_head_of_a_plugin_is_used_in_a_project_and_cannot_be_saved(tmp_path):
     entry_points = {"galaxy_al.heads": {"nearest": "nearest"}}
-    monkeypatch.syspath_prepend(write_plugin(tmp_path, "nearest_plugin", NEAREST, entry_points))
-    importlib.reload(heads)  # the registry looks for plugins once
-    assert isinstance(heads.make_trainer("nearest", n_classes=2), HeadTrainer)
-    monkeypatch.setattr("galaxy_al.learner.make_trainer", heads.make_trainer)
-    points = np.array([[0.0], [1.0], [9.0], [10.0]])
-    learner = Learner(points, 2, head="nearest", strategy="random")
-    for _ in range(4):
-        index = learner.ask()
-        learner.tell(index, int(index > 1))
-    learner.refit()
-    assert learner.proba.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
+    plugin = write_plugin(tmp_path / "plugin", "nearest_plugin", NEAREST, entry_points)
+    command = command_with(plugin, tmp_path)
+    np.save(tmp_path / "pool.npy", np.array([[0.0], [1.0], [9.0], [10.0]]))
+    (tmp_path / "known.csv").write_text("id,label\n0,low\n1,low\n2,high\n3,high\n")
+    options = ["--classes", "low", "--other", "high", "--import-labels", "known.csv"]
+    done = command("init", "p", "--embeddings", "pool.npy", *options, "--head", "nearest")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert command("export", "p", "--output", "out.csv").returncode == 0
+    proba = [(row["p_low"], row["p_high"]) for row in read_csv(tmp_path / "out.csv")]
+    assert proba == [("1.0", "0.0")] * 2 + [("0.0", "1.0")] * 2
+    done = command("train", "p")
+    wanted = "The head 'nearest' cannot be saved: only auto, linear, mlp and resnet18 can."
+    assert (done.returncode, done.stderr) == (1, f"galaxy-al: {wanted}\n")

@@ -53,7 +53,7 @@ def test_a_name_that_points_here_is_not_enough(server, ann):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/api", "/static/main.js", "/api/status", "/nothing", "/api/image?id=1"]
+    "path", ["/", "/api", "/static/main.js", "/api/status", "/nothing", "/api/media?id=1"]
 )
 def test_every_answer_has_the_strict_headers(ann, path):
     answer = ann("GET", path)

@@ -105,6 +105,28 @@ def test_labelling_by_keys_with_training_in_between(server, open_page):
     picture(page, "label")
 
 
+def test_a_head_whose_accuracy_is_not_estimated_says_so(tmp_path, open_page):
+    project, truth = small_project(tmp_path, head="linear")
+    with served(project) as server:
+        page = open_page(server, "Ann")
+        wait = "Available after the first training with two classes."
+        expect(page.locator("#quality-chart")).to_have_text(wait)
+        names = [next(id for id in truth if truth[id] == name) for name in ("dent", "fine")]
+        server.service.label("Bob", {id: truth[id] for id in names}, "found")
+        server.service.train()
+        expect(page.locator("#quality-chart")).to_have_text(
+            "Accuracy is not estimated for this head."
+        )
+
+
+def test_a_sound_is_shown_with_controls(server, open_page):
+    page = open_page(server)
+    shown = (
+        "import('/static/show.js').then(({content}) => content({id: '1', audio: '#'}).outerHTML)"
+    )
+    assert page.evaluate(shown) == '<audio controls="" src="#" aria-label="Example 1"></audio>'
+
+
 def test_undo_skip_and_cannot_tell(server, open_page):
     page = open_page(server, "Ann")
     asked = [press_truth(page, server) for _ in range(3)]

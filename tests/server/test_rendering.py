@@ -13,7 +13,7 @@ from galaxy_al.server.rendering import show
     "id", ["../secret", "/etc/passwd", "..%2fsecret", "project.toml", "\u0000", "", "1/../1"]
 )
 def test_only_examples_of_the_pool_can_be_had(image_server, id):
-    answer = image_server.browser("ann")("GET", "/api/image", params={"id": id})
+    answer = image_server.browser("ann")("GET", "/api/media", params={"id": id})
     assert answer.status_code in (404, 422)
     assert "error" in answer.json()
 
@@ -22,17 +22,17 @@ def test_only_examples_of_the_pool_can_be_had(image_server, id):
 def test_images_come_whole_small_and_in_a_form_that_pages_show(image_server):
     ann = image_server.browser("ann")
     for name in image_server.project.pool.ids:
-        answer = ann("GET", "/api/image", params={"id": name})
+        answer = ann("GET", "/api/media", params={"id": name})
         if name == "broken.jpg":
             assert (answer.status_code, answer.content) == (200, b"no image")  # as it is
-            small = ann("GET", "/api/image", params={"id": name, "side": 32})
+            small = ann("GET", "/api/media", params={"id": name, "side": 32})
             assert small.status_code == 400
             assert small.json()["error"].startswith("Cannot read ")
             continue
         kind = answer.headers["content-type"]
         assert kind == ("image/jpeg" if name.endswith("tif") else "image/png")
         assert Image.open(io.BytesIO(answer.content)).size == (64, 48)
-        small = ann("GET", "/api/image", params={"id": name, "side": 32}).content
+        small = ann("GET", "/api/media", params={"id": name, "side": 32}).content
         assert Image.open(io.BytesIO(small)).size == (32, 24)
 
 
@@ -53,7 +53,7 @@ def test_an_image_that_is_gone_is_an_error_that_says_so(image_server):
     ann = image_server.browser("ann")
     for more in ({}, {"side": 32}):
         params = {"id": image_server.project.pool.ids[5], **more}
-        answer = ann("GET", "/api/image", params=params)
+        answer = ann("GET", "/api/media", params=params)
         assert answer.status_code == 400
         assert "Cannot read" in answer.json()["error"]
     path.write_bytes(kept)

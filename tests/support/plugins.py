@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 
 
 def write_plugin(folder, module, source, entry_points):
@@ -27,19 +28,30 @@ def write_plugin(folder, module, source, entry_points):
     return folder
 
 
-def command_with(plugin, folder):
+class command_with:  # noqa: N801 - called like a function
     """Runs galaxy-al in a folder, with a plugin installed."""
-    path = os.pathsep.join([str(plugin), os.environ.get("PYTHONPATH", "")])
 
-    def run(*arguments):
-        command = [sys.executable, "-m", "galaxy_al", *arguments]
-        return subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
+    def __init__(self, plugin, folder):
+        path = os.pathsep.join([str(plugin), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._places = {"cwd": folder, "env": {**os.environ, "PYTHONPATH": path}, "text": True}
+
+    def __call__(self, *arguments):
+        command = [sys.executable, "-m", "galaxy_al", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, check=False, **self._places)
+
+    @contextmanager
+    def label(self, project):
+        """The address of the labelling page, until the end of the block."""
+        command = [sys.executable, "-m", "galaxy_al", "label", str(project), "--no-open"]
+        server = subprocess.Popen(
+            [*command, "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            **self._places,
         )
-
-    return run
+        try:
+            said = next(line for line in server.stdout if line.startswith("Label at"))
+            yield said.split()[2].rstrip("/.")
+        finally:
+            server.terminate()
+            server.communicate(timeout=30)

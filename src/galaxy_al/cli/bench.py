@@ -50,11 +50,7 @@ def _suite_options(command: Callable[..., None]) -> Callable[..., None]:
             help="Your own labelled data instead of a suite.",
         ),
         click.option("--labels", help="The column of the pool with the labels."),
-        click.option(
-            "--kind",
-            type=click.Choice(["images", "texts", "embeddings"]),
-            help="What the pool holds.",
-        ),
+        click.option("--kind", help="What the pool holds: texts, images or embeddings."),
         click.option("--column", help="The column of the pool with texts, image files or vectors."),
         click.option(
             "--batch-size", type=_POSITIVE, help="Labels per round with --pool (default 100)."

@@ -9,6 +9,7 @@ import click
 
 from galaxy_al.cli.data import pool_options, report_problems
 from galaxy_al.errors import GalaxyError
+from galaxy_al.system.extras import needs_extra
 
 if TYPE_CHECKING:
     from galaxy_al.labelling.exports import ExportFormat
@@ -43,7 +44,10 @@ class _WithModalities(click.Command):
 
         project, *others = super().get_params(ctx)
         kind = click.Path(path_type=Path)
-        pools = [click.Option([f"--{m.name}"], type=kind, help=m.help) for m in MODALITIES.values()]
+        pools = [
+            click.Option([f"--{name}"], type=kind, help=modality.help)
+            for name, modality in MODALITIES.items()
+        ]
         return [project, *pools, *others]
 
 
@@ -146,10 +150,8 @@ def label(project: Path, host: str, port: int, name: str, opens: bool) -> None:
       galaxy-al label scratches
       galaxy-al label scratches --host 0.0.0.0 --port 9000 --no-open
     """
-    try:
+    with needs_extra("The page", "app"):
         from galaxy_al.server.run import serve
-    except ImportError as error:
-        raise GalaxyError("The page needs pip install 'galaxy-al[app]'.") from error
     serve(project, host=host, port=port, name=name, opens_page=opens, tell=click.echo)
 
 
@@ -162,9 +164,10 @@ def status(project: Path) -> None:
     Example:
       galaxy-al status scratches
     """
+    from galaxy_al.labelling.project import read_settings
     from galaxy_al.labelling.summary import summarize
 
-    found = summarize(project)
+    found, head = summarize(project), read_settings(project).head
     people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
     click.echo(f"{project}: {found.n_labels:,} labels ({found.n_imported:,} imported), {people}")
     for name in found.classes:
@@ -174,12 +177,15 @@ def status(project: Path) -> None:
     for warning in found.warnings:
         click.echo(warning, err=True)
     for record in found.rounds[-5:]:
-        accuracy = (
-            f"balanced accuracy {record.accuracy:.2f} ({record.low:.2f} to {record.high:.2f})"
-            if record.accuracy is not None
-            else "labels of one class only"
-        )
-        click.echo(f"Round {record.number}: {record.n_labels:,} labels, {accuracy}")
+        if record.accuracy is not None:
+            about = (
+                f"balanced accuracy {record.accuracy:.2f} ({record.low:.2f} to {record.high:.2f})"
+            )
+        elif head == "auto" and record.rare_found in (0, record.n_labels):
+            about = "labels of one class only"
+        else:
+            about = "accuracy not estimated for this head"
+        click.echo(f"Round {record.number}: {record.n_labels:,} labels, {about}")
 
 
 @click.command()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
+from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import reading, writing
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
@@ -252,8 +253,6 @@ def plain(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
 
 def load_pyarrow() -> Any:
     """Arrow with its Parquet module; an error if it is not installed."""
-    try:
+    with needs_extra("Parquet", "data"):
         import pyarrow.parquet
-    except ImportError as error:
-        raise GalaxyError("Parquet needs pyarrow: pip install 'galaxy-al[data]'.") from error
     return pyarrow

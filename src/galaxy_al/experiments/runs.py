@@ -19,6 +19,7 @@ from galaxy_al.models.heads import NETWORKS
 from galaxy_al.models.protocols import AnyHead, TrainedModel, TrainsModels
 from galaxy_al.simulation import play_round
 from galaxy_al.strategies import S2, make_strategy
+from galaxy_al.system.extras import needs_extra
 
 
 def complete_run(run: Run, rounds: int, path: Path) -> None:
@@ -70,7 +71,8 @@ def make_head(head: Head, n_classes: int, seed: int) -> AnyHead:
     """The head of a suite as a learner takes it."""
     if head.network not in NETWORKS:
         return head.network
-    from galaxy_al.models.networks.training import RECIPES, Trainer
+    with needs_extra(f"The head {head.network!r}", "torch"):
+        from galaxy_al.models.networks.training import RECIPES, Trainer
 
     given = {key: value for key, value in asdict(head).items() if value is not None}
     network = given.pop("network")

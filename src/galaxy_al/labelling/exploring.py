@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.errors import GalaxyError
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.typiclust import TypiClust
 from galaxy_al.system.files import digest, writing
@@ -29,7 +30,7 @@ class RememberedTypiClust(TypiClust):
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, as of `TypiClust`."""
         before = _key(snapshot, budget, rng)
-        with suppress(OSError, ValueError, KeyError):
+        with suppress(OSError, ValueError, KeyError, TypeError):
             kept = json.loads(self._path.read_text(encoding="utf-8"))
             if kept["before"] == before:
                 rng.bit_generator.state = kept["after"]
@@ -40,13 +41,13 @@ class RememberedTypiClust(TypiClust):
             "after": rng.bit_generator.state,
             "ranking": ranking.tolist(),
         }
-        with writing(self._path) as part:
+        with suppress(GalaxyError), writing(self._path) as part:  # on a full disk it asks slowly
             part.write_text(json.dumps(found), encoding="utf-8")
         return ranking
 
 
 def _key(snapshot: Snapshot, budget: int, rng: np.random.Generator) -> str:
-    """All that the ranking depends on."""
+    """What the ranking depends on; of the embeddings their shape and about `_SAMPLE` rows."""
     embeddings = snapshot.required_embeddings
     sample = np.ascontiguousarray(embeddings[:: max(len(embeddings) // _SAMPLE, 1)])
     state = json.dumps(rng.bit_generator.state)

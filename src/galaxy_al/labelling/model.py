@@ -19,7 +19,7 @@ from galaxy_al.labelling.project import Project, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.learner import NextRound
 from galaxy_al.models.embedders import load_embedder
-from galaxy_al.models.heads import make_trainer
+from galaxy_al.models.heads import NETWORKS, make_trainer
 from galaxy_al.models.kernel import KernelModel
 from galaxy_al.models.protocols import Embedder, TrainedModel
 
@@ -102,13 +102,7 @@ def train_model(project: Project, labels: Iterable[Entry]) -> TrainedModel | Non
 def evaluate_round(
     project: Project, ready: NextRound, random_sample: Collection[int]
 ) -> RoundRecord:
-    """Evaluate the model of a round. The caller adds the number of the round and the time.
-
-    Parameters
-    ----------
-    random_sample
-        As for `cross_validate`.
-    """
+    """`cross_validate` the model of a round. The caller adds the round's number and the time."""
     n_classes, labels, found = len(project.classes), ready.state.labels, None
     if isinstance(ready.model, KernelModel):
         found = cross_validate(project.vectors, labels, random_sample, ready.model, n_classes)
@@ -127,7 +121,10 @@ def save_trained_model(folder: Path, output: Path) -> int:
     """Train on all labels of a project, save the model, and return the number of labels."""
     from galaxy_al.models.saving import save_model
 
-    project = open_project(folder)
+    project, savable = open_project(folder), ("auto", *NETWORKS)
+    if (head := project.settings.head) not in savable:
+        allowed = f"{', '.join(savable[:-1])} and {savable[-1]}"
+        raise GalaxyError(f"The head {head!r} cannot be saved: only {allowed} can.")
     labels = labels_of(project, summarize(folder).entries)
     model: Any = train_model(project, labels)
     if model is None:

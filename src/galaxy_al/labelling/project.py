@@ -22,7 +22,9 @@ from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.settings import ProjectSettings
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
+from galaxy_al.models.heads import make_trainer
 from galaxy_al.snapshot import UNLABELED
+from galaxy_al.system.files import make_folder
 
 SETTINGS_FILE, LOG_FILE, LOCK_FILE = "project.toml", "labels.sqlite", "lock"
 IMPORTER = "import"  # the annotator of imported labels
@@ -93,9 +95,11 @@ def create_project(
     )
     found = _load(folder, settings)
     known = import_labels(found, labels, classes=settings.classes) if labels else found
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try:
         project = _embed_pool(folder, settings, known)
+        trainer = make_trainer(settings.head, n_classes=len(settings.classes))
+        trainer.fit(project.vectors[:1], {})  # a head that cannot be used is refused here
     except BaseException:
         with suppress(OSError):
             folder.rmdir()  # only if it is empty: finished vectors are kept
@@ -132,13 +136,7 @@ def check_output(folder: Path, output: Path) -> None:
 
 
 def open_log(folder: Path, *, read_only: bool = False) -> Database:
-    """Open the log of a project.
-
-    Parameters
-    ----------
-    read_only
-        As for `Database`.
-    """
+    """Open the log of a project, as `Database` does."""
     return Database(folder / LOG_FILE, read_only=read_only)
 
 

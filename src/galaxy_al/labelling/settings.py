@@ -15,7 +15,7 @@ from galaxy_al.data.pool import check_classes
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.heads import HEADS
-from galaxy_al.strategies import DEFAULT_STRATEGY, make_strategy
+from galaxy_al.strategies import DEFAULT_STRATEGY, STRATEGIES
 from galaxy_al.system.files import read_toml, writing
 from galaxy_al.system.validation import validated
 
@@ -41,7 +41,7 @@ def _checked_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
 _Text = Annotated[str, AfterValidator(_checked_text)]
 _Kind = Annotated[str, AfterValidator(partial(_checked_name, MODALITIES))]
 _Head = Annotated[str, AfterValidator(partial(_checked_name, HEADS))]
-_Strategy = Annotated[str, AfterValidator(lambda name: make_strategy(name).name)]
+_Strategy = Annotated[str, AfterValidator(partial(_checked_name, STRATEGIES))]
 _Classes = Annotated[  # a list in TOML
     tuple[_Text, ...], Field(strict=False), AfterValidator(_checked_classes)
 ]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.protocols import Embedder, Encoder, Vectors
+from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import folder_digest, make_folder, reading, writing
 from galaxy_al.system.registry import Registry
 
@@ -76,7 +76,7 @@ def _efficientnet_lite(name: str, *, device: str) -> Embedder:
     }
 
     def load() -> Encoder:
-        with _needs(DEFAULT_IMAGES, "images"):
+        with needs_extra(DEFAULT_IMAGES, "images"):
             from galaxy_al.models.networks.embedders import EfficientNetLite
 
             return EfficientNetLite(preprocessing, device=device)
@@ -89,7 +89,7 @@ def _minilm(name: str, *, device: str) -> Embedder:
     """MiniLM: 384 features, with its weights in a package."""
 
     def load() -> Encoder:
-        with _needs(name, "text"):
+        with needs_extra(name, "texts"):
             from galaxy_al.models.networks.embedders import TextModel
 
             return TextModel(str(packaged_minilm()), device=device)
@@ -107,19 +107,10 @@ def packaged_minilm() -> Path:
 
 def _from_hub(kind: str, name: str, *, device: str) -> Embedder:
     """A model in a folder or on the Hub."""
-    with _needs(name, "transformers"):
+    with needs_extra(name, "transformers"):
         from galaxy_al.models.networks.embedders import ImageModel, TextModel
 
         return (TextModel if kind == "texts" else ImageModel)(name, device=device)
-
-
-@contextmanager
-def _needs(name: str, extra: str) -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        wanted = error.name or error
-        raise GalaxyError(f"{name} needs {wanted}: pip install 'galaxy-al[{extra}]'.") from error
 
 
 EMBEDDERS: Registry[LoadEmbedder] = Registry(

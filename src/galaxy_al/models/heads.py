@@ -8,6 +8,7 @@ from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.kernel import KernelTrainer
 from galaxy_al.models.protocols import AnyHead, TrainsModels
 from galaxy_al.models.sklearn_head import HeadTrainer
+from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.registry import Registry
 
 
@@ -30,7 +31,8 @@ def _kernel(*, n_classes: int, seed: int, needs: tuple[str, ...]) -> TrainsModel
 
 def _network(name: Any) -> MakeTrainer:
     def make(*, n_classes: int, seed: int, needs: tuple[str, ...]) -> TrainsModels:
-        from galaxy_al.models.networks.training import Trainer
+        with needs_extra(f"The head {name!r}", "torch"):
+            from galaxy_al.models.networks.training import Trainer
 
         return Trainer(name, n_classes=n_classes, seed=seed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load, save
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.kernel import KernelModel, KernelSpace, Table
@@ -14,8 +15,6 @@ NETWORK = "kernel"
 
 def pack(model: KernelModel) -> tuple[bytes, dict[str, Any]]:
     """The arrays, and what a card must say of them."""
-    from safetensors.numpy import save
-
     weights, bias = model.head
     arrays = {
         "landmarks": model.landmarks,
@@ -33,8 +32,6 @@ def pack(model: KernelModel) -> tuple[bytes, dict[str, Any]]:
 
 def unpack(weights: bytes, card: dict[str, Any]) -> KernelModel:
     """The head again."""
-    from safetensors.numpy import load
-
     arrays = load(weights)
     n_classes, width = card["shape"]["n_classes"], card["shape"]["width"]
     _check(arrays, n_classes, width)

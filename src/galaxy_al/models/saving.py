@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models import kernel_saving
 from galaxy_al.models.kernel import KernelModel
 from galaxy_al.models.protocols import Embedder
+from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import make_folder, reading, writing
 from galaxy_al.version import __version__
 
@@ -72,9 +74,7 @@ def save_model(
     if isinstance(model, KernelModel):
         weights, about = kernel_saving.pack(model)
     else:
-        from galaxy_al.models.networks import network_saving
-
-        weights, about = network_saving.pack(model)
+        weights, about = _networks().pack(model)
     n_classes = about["shape"]["n_classes"]
     if isinstance(classes, str) or len(set(classes)) != len(classes) or "" in classes:
         raise InvalidArgument(f"classes must be a list of different names, got {classes!r}.")
@@ -111,18 +111,19 @@ def load_model(folder: str | Path, *, device: str = "auto") -> SavedModel:
         if hashlib.sha256(weights).hexdigest() != card["sha256"]:
             raise GalaxyError(f"{folder / WEIGHTS} is not what {CARD} was written for.")
     width, embedder = card["shape"].get("width"), card["embedder"] or {}
+    unpack = kernel_saving.unpack
+    if card["shape"]["network"] != kernel_saving.NETWORK:
+        unpack = partial(_networks().unpack, device=device)
     with reading(folder / CARD):
-        model = _unpacked(weights, card, device)
+        model = unpack(weights, card)
     classes, kind = tuple(card["classes"]), card["kind"]
     return SavedModel(model, classes, embedder.get("name"), embedder.get("version"), kind, width)
 
 
-def _unpacked(weights: bytes, card: dict[str, Any], device: str) -> Model | KernelModel:
-    if card["shape"]["network"] == kernel_saving.NETWORK:
-        return kernel_saving.unpack(weights, card)
-    from galaxy_al.models.networks import network_saving
-
-    return network_saving.unpack(weights, card, device)
+def _networks() -> Any:
+    with needs_extra("A saved network", "torch"):
+        from galaxy_al.models.networks import network_saving
+    return network_saving
 
 
 def _check_card(card: dict[str, Any]) -> None:

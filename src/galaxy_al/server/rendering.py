@@ -8,6 +8,7 @@ from galaxy_al.errors import NotFound
 from galaxy_al.labelling.project import Project
 from galaxy_al.labelling.service import index_of
 from galaxy_al.server.schemas import Example
+from galaxy_al.system.files import digest, file_state
 
 
 def show(project: Project, index: int) -> Example:
@@ -15,8 +16,8 @@ def show(project: Project, index: int) -> Example:
     pool, modality, id = project.pool, project.pool.modality, project.pool.ids[index]
     if modality.media is None:
         return Example(id=id, **modality.show(pool.items, index))
-    version = modality.media_version(pool.items, index)
-    address = f"/api/image?id={quote(id, safe='')}&v={version}"
+    version = digest([file_state(modality.media_path(pool.items, index))])
+    address = f"/api/media?id={quote(id, safe='')}&v={version}"  # another one for another file
     return Example.model_validate({"id": id, modality.media: address})
 
 

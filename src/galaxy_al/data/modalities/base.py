@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.data.tables import Table
-from galaxy_al.errors import GalaxyError
-from galaxy_al.system.files import digest
+from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.system.files import digest, read_bytes
+
+MEDIA = ("image", "audio")
 
 
 class Items(Protocol):
@@ -65,7 +68,7 @@ class Modality(ABC):
     searched_by
         What can be searched for beside other examples: ``"text"``, ``"image"``.
     media
-        The key of the page's JSON that has the address of a file, if an example is shown as one.
+        ``"image"`` or ``"audio"`` if an example is shown as such a file; see `media_path`.
     """
 
     name: ClassVar[str]
@@ -75,6 +78,10 @@ class Modality(ABC):
     goes_to_networks: ClassVar[bool] = False
     searched_by: ClassVar[tuple[str, ...]] = ()
     media: ClassVar[str | None] = None
+
+    def __init_subclass__(cls) -> None:
+        if cls.media not in (None, *MEDIA):
+            raise InvalidArgument(f"media must be None or one of {MEDIA}, got {cls.media!r}.")
 
     def reads(self, path: Path) -> bool:
         """Whether `read` takes a folder, or a file that is not a table."""
@@ -115,23 +122,16 @@ class Modality(ABC):
         """What the page shows of an example, as JSON."""
         return {"text": str(items[index])}
 
-    def media_version(self, items: Any, index: int) -> str:
-        """Differs for every other file: a browser keeps what it has seen at an address."""
-        raise GalaxyError(f"This pool holds {self.name}.")
+    def media_path(self, items: Any, index: int) -> Path:
+        """The file that the page shows, if `media` is set."""
+        return Path(items[index])
 
     def media_bytes(self, items: Any, index: int, side: int | None) -> tuple[bytes, str]:
-        """The file that the page shows, and its media type.
-
-        Parameters
-        ----------
-        side
-            Of an image, the most pixels that are wanted.
-        """
-        raise GalaxyError(f"This pool holds {self.name}.")
-
-    def image_size(self, items: Any, index: int) -> tuple[int, int]:
-        """The width and height of an image, for formats of images such as COCO."""
-        raise GalaxyError(f"This pool contains {self.name}, not images.")
+        """What the page gets of that file, and its type; ``side`` is for images that are small."""
+        path = self.media_path(items, index)
+        found = mimetypes.guess_type(path.name)[0] or ""
+        is_media = found.startswith(f"{self.media}/")
+        return read_bytes(path), found if is_media else "application/octet-stream"
 
     def label_studio(self, items: Items, index: int, id: str) -> tuple[str, str]:
         """The key and the value of an example in a task of Label Studio."""

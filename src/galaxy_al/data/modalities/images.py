@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 from galaxy_al.data.modalities.base import Items, Modality, Source
 from galaxy_al.data.tables import Table
 from galaxy_al.errors import GalaxyError, UnreadableImage
-from galaxy_al.system.files import digest, file_state, reading
+from galaxy_al.system.files import digest, file_state, read_bytes
 from galaxy_al.system.threads import n_threads
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-_SHOWN_AS_THEY_ARE = {  # by every browser
-    ".gif": "image/gif",
-    ".jpeg": "image/jpeg",
-    ".jpg": "image/jpeg",
-    ".png": "image/png",
-    ".webp": "image/webp",
-}
+# Every browser shows these as they are.
+_SHOWN = {".gif": "gif", ".jpeg": "jpeg", ".jpg": "jpeg", ".png": "png", ".webp": "webp"}
 
 
 @dataclass(frozen=True)
@@ -120,16 +115,15 @@ class Images(Modality):
             problems = enumerate(threads.map(problem, range(len(items))))
             return {index: found for index, found in problems if found is not None}
 
-    def media_version(self, items: ImageFiles, index: int) -> str:
-        """The state of the file."""
-        return digest([file_state(items.paths[index])])
+    def media_path(self, items: ImageFiles, index: int) -> Path:
+        """The file of an image."""
+        return items.paths[index]
 
     def media_bytes(self, items: ImageFiles, index: int, side: int | None) -> tuple[bytes, str]:
         """The file as it is, or small, or in a format that browsers show."""
         path = items.paths[index]
-        if side is None and path.suffix.lower() in _SHOWN_AS_THEY_ARE:
-            with reading(path):
-                return path.read_bytes(), _SHOWN_AS_THEY_ARE[path.suffix.lower()]
+        if side is None and (shown := _SHOWN.get(path.suffix.lower())):
+            return read_bytes(path), f"image/{shown}"
         from PIL import Image
 
         picture = Image.fromarray(items.read(index, side))
@@ -138,14 +132,6 @@ class Images(Modality):
         buffer = BytesIO()
         picture.save(buffer, "JPEG", quality=90)
         return buffer.getvalue(), "image/jpeg"
-
-    def image_size(self, items: ImageFiles, index: int) -> tuple[int, int]:
-        """The width and height of the file's image."""
-        from PIL import Image
-
-        path = items.paths[index]
-        with reading(path), Image.open(path) as image:
-            return int(image.width), int(image.height)
 
     def label_studio(self, items: Items, index: int, id: str) -> tuple[str, str]:
         """The id, which is the path in the folder."""
@@ -156,7 +142,7 @@ class Images(Modality):
     ) -> tuple[str, list[Any], dict[str, Any]]:
         """The bytes and the names of the files."""
         paths = [items.paths[i] for i in indices]
-        values = [{"bytes": path.read_bytes(), "path": path.name} for path in paths]
+        values = [{"bytes": read_bytes(path), "path": path.name} for path in paths]
         return "image", values, {"_type": "Image"}
 
 

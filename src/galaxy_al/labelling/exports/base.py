@@ -67,7 +67,12 @@ def attributes_of(labeled: LabeledExamples) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file."""
-    with writing(path) as part:
-        part.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+def json_format(name: str, content: Callable[[LabeledExamples], Any]) -> ExportFormat:
+    """A format that is one JSON file."""
+
+    def write(labeled: LabeledExamples, path: Path) -> None:
+        text = json.dumps(content(labeled), ensure_ascii=False, indent=1)
+        with writing(path) as part:
+            part.write_text(text, encoding="utf-8")
+
+    return ExportFormat(name, f"{name}.json", write, "application/json")

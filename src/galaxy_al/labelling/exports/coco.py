@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.labelling.exports.base import ExportFormat, attributes_of, write_json
+from galaxy_al.labelling.exports.base import attributes_of, json_format
 from galaxy_al.labelling.model import LabeledExamples
+from galaxy_al.system.files import reading
 from galaxy_al.version import __version__
 
 
 def _content(labeled: LabeledExamples) -> dict[str, Any]:
+    from PIL import Image
+
     project, pool = labeled.project, labeled.project.pool
     if pool.modality.media != "image":
         raise GalaxyError(f"COCO needs images, but the pool contains {pool.kind}.")
@@ -19,7 +21,9 @@ def _content(labeled: LabeledExamples) -> dict[str, Any]:
     images, annotations = [], []
     rows = zip(labeled.entries, labeled.indices, attributes_of(labeled))
     for number, (entry, index, attributes) in enumerate(rows, start=1):
-        width, height = pool.modality.image_size(pool.items, index)
+        path = pool.modality.media_path(pool.items, index)
+        with reading(path), Image.open(path) as image:
+            width, height = image.size
         images.append({"id": number, "file_name": entry.example, "width": width, "height": height})
         annotations.append(
             {
@@ -42,8 +46,4 @@ def _content(labeled: LabeledExamples) -> dict[str, Any]:
     }
 
 
-def _write(labeled: LabeledExamples, path: Path) -> None:
-    write_json(path, _content(labeled))
-
-
-COCO = ExportFormat("coco", "coco.json", _write, "application/json")
+COCO = json_format("coco", _content)

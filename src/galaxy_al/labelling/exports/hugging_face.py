@@ -9,7 +9,7 @@ from typing import Any
 from galaxy_al.data.tables import load_pyarrow, plain
 from galaxy_al.labelling.exports.base import Columns, ExportFormat, columns_of
 from galaxy_al.labelling.model import LabeledExamples
-from galaxy_al.system.files import writing
+from galaxy_al.system.files import make_folder, writing
 
 
 def _write(labeled: LabeledExamples, folder: Path) -> None:
@@ -17,7 +17,7 @@ def _write(labeled: LabeledExamples, folder: Path) -> None:
     columns, features = _columns(labeled)
     rows = arrow.table({name: plain(column) for name, column in columns.items()})
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    folder.joinpath("data").mkdir(parents=True, exist_ok=True)
+    make_folder(folder / "data")
     with writing(folder / "data" / "train-00000-of-00001.parquet") as part:
         arrow.parquet.write_table(rows.replace_schema_metadata(metadata), part)
     with writing(folder / "README.md") as part:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from galaxy_al.labelling.exports.base import ExportFormat, attributes_of, write_json
+from galaxy_al.labelling.exports.base import attributes_of, json_format
 from galaxy_al.labelling.model import LabeledExamples
 
 
@@ -34,8 +33,4 @@ def _tasks(labeled: LabeledExamples) -> list[dict[str, Any]]:
     return tasks
 
 
-def _write(labeled: LabeledExamples, path: Path) -> None:
-    write_json(path, _tasks(labeled))
-
-
-LABEL_STUDIO = ExportFormat("label-studio", "label-studio.json", _write, "application/json")
+LABEL_STUDIO = json_format("label-studio", _tasks)

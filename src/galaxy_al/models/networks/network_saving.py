@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load, save
 from torch import Tensor
 
 from galaxy_al.errors import GalaxyError
@@ -20,8 +21,6 @@ _IMAGES = {"channels": "RGB", "divide_by": 127.5, "subtract": 1}
 def pack(model: Model) -> tuple[bytes, dict[str, Any]]:
     """The weights, and what a card must say of them."""
     check_network(model)
-    from safetensors.torch import save
-
     tensors = {
         name: tensor.contiguous().cpu() for name, tensor in model.network.state_dict().items()
     }
@@ -37,8 +36,6 @@ def pack(model: Model) -> tuple[bytes, dict[str, Any]]:
 
 def unpack(weights: bytes, card: dict[str, Any], device: str) -> Model:
     """The network again."""
-    from safetensors.torch import load
-
     shape, seen = _shape(card)
     tensors = load(weights)
     _check_shapes(shape, tensors)

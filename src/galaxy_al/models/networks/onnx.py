@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from galaxy_al.errors import GalaxyError
 from galaxy_al.models.networks.network import FLOOR, Model, check_network, scaled_images
+from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import make_folder, writing
 
 
@@ -67,7 +67,7 @@ def _quietly_export(scores: _Scores, example: Tensor, name: str, path: Path) -> 
     level = logger.level
     try:
         logger.setLevel(logging.ERROR)
-        with warnings.catch_warnings(), redirect_stdout(StringIO()):
+        with needs_extra("ONNX", "onnx"), warnings.catch_warnings(), redirect_stdout(StringIO()):
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 scores,
@@ -79,7 +79,5 @@ def _quietly_export(scores: _Scores, example: Tensor, name: str, path: Path) -> 
                 external_data=False,
                 dynamo=True,
             )
-    except ImportError as error:
-        raise GalaxyError("ONNX needs pip install 'galaxy-al[onnx]'.") from error
     finally:
         logger.setLevel(level)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -107,8 +108,6 @@ def read_weights(source: str | Path) -> dict[str, Any]:
     path = _local(IMAGENET if source == "imagenet" else str(source))
     try:
         if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
             return load_file(path)
         weights: Any = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):

@@ -1,4 +1,4 @@
-"""Progress, live and on request; images and exports."""
+"""Progress, live and on request; files and exports."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,15 +36,15 @@ async def stream_status(
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
-@router.get("/api/image", tags=["examples"], response_class=Response)
-def show_image(
+@router.get("/api/media", tags=["examples"], response_class=Response)
+def show_media(
     service: TheService,
     annotator: Annotator,
     id: Id,
     side: Annotated[int | None, Query(ge=16, le=2048)] = None,
     v: Annotated[str, Query(description="The version of the file, as in the address given.")] = "",
 ) -> Response:
-    """The image of an example, in full size or scaled down."""
+    """The file of an example. An image comes in full size or scaled down."""
     data, kind = read_media(service.project, id, side)
     return Response(data, media_type=kind, headers={"Cache-Control": "private, max-age=3600"})
 

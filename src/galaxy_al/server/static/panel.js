@@ -59,7 +59,9 @@ function found({ found: points, random }) {
 function quality({ rounds }) {
   const known = rounds.filter((round) => round.accuracy !== null);
   if (!known.length) {
-    byId("quality-chart").replaceChildren(element("p", { className: "hint", textContent: "Available after the first training with two classes." }));
+    const hasTwo = rounds.some((round) => round.rare_found > 0 && round.rare_found < round.n_labels);
+    const hint = hasTwo ? "Accuracy is not estimated for this head." : "Available after the first training with two classes.";
+    byId("quality-chart").replaceChildren(element("p", { className: "hint", textContent: hint }));
     return;
   }
   const last = known[known.length - 1];

@@ -1,4 +1,4 @@
-// Showing an example: an image that can be zoomed, a text, or a vector as bars.
+// Showing an example: an image that can be zoomed, a sound, a text, or a vector as bars.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -22,6 +22,7 @@ export function content(example, side) {
     image.addEventListener("error", () => image.replaceWith(element("p", { textContent: "This image cannot be shown." })));
     return image;
   }
+  if (example.audio) return element("audio", { controls: true, src: example.audio, ariaLabel: `Example ${example.id}` });
   if (example.text !== undefined && example.text !== null) {
     return element("p", { className: "text", textContent: example.text });
   }
