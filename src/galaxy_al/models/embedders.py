@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -163,7 +163,7 @@ def _recorded(kind: str, name: str, path: Path, load: Callable[[str], Embedder])
         about = records[request]
         return LazyEmbedder(**about, load=partial(load, about["name"]))
     embedder = load(name)
-    names = ("kind", "name", "version", "width", "batch_size", "side", "preprocessing")
+    names = {known.name for known in fields(LazyEmbedder)} - {"load"}
     records[request] = {name: getattr(embedder, name) for name in names}
     make_folder(path.parent)
     with writing(path) as part:

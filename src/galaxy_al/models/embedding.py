@@ -64,6 +64,8 @@ def embed(
     Vectors are kept by the content of the pool and the model, in ``cache`` or the folder
     ``embeddings`` of ``GALAXY_AL_HOME``. An example that cannot be read is noted and left out.
     """
+    from rich.progress import track
+
     size = embedder.batch_size if batch_size is None else batch_size
     if size < 1:
         raise InvalidArgument(f"batch_size must be at least 1, got {batch_size}.")
@@ -79,8 +81,9 @@ def embed(
         if todo := kept.todo():
             encoder = _loaded(embedder)
             prepare = partial(_prepare, pool.items, encoder, embedder.side)
-            batches = _prepare_ahead(prepare, todo, size)
-            for batch in _with_progress(batches, len(todo), show_progress):
+            batches, total = _prepare_ahead(prepare, todo, size), -(-len(todo) // size)
+            hidden = not show_progress
+            for batch in track(batches, "Embedding", total, transient=True, disable=hidden):
                 vectors, bad = _embed_batch(encoder, batch.prepared)
                 kept.write(vectors, batch.bad | bad)
         return Embedded(kept.vectors(), kept.bad())
@@ -139,27 +142,3 @@ def _embed_batch(
         vectors |= one[0]
         bad |= one[1]
     return vectors, bad
-
-
-def _with_progress(batches: Iterator[_Batch], total: int, show: bool) -> Iterator[_Batch]:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("Embedding"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, disable=not show, transient=True) as bar:
-        task = bar.add_task("", total=total, rate="")
-        for batch in batches:
-            yield batch
-            advance = len(batch.prepared) + len(batch.bad)
-            bar.update(task, advance=advance, rate=f"{bar.tasks[0].speed or 0:,.0f}/s")

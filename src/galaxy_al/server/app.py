@@ -27,13 +27,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 def make_app(
     service: Service, access: Access, hosts: frozenset[str] = frozenset(), name: str = ""
 ) -> FastAPI:
-    """The server of one project.
-
-    Parameters
-    ----------
-    hosts, name
-        As for `Guard`.
-    """
+    """The server of one project, behind a `Guard` with these hosts and this name."""
     broadcast = Broadcast(lambda: status(service).model_dump_json(), service.leave)
     service.on_change = broadcast.notify
 
