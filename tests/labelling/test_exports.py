@@ -123,6 +123,7 @@ def run_with(folder, *arguments):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_package_adds_a_format_to_the_command_line(embeddings, toy):
     init(embeddings, "--import-labels", embeddings / "known.csv")
     project, output = embeddings / "project", embeddings / "out.toy"

@@ -1,6 +1,7 @@
 """A strategy from outside the package, used from the command line."""
 
 import numpy as np
+import pytest
 
 from support.plugins import command_with, write_plugin
 
@@ -17,6 +18,7 @@ class LastFirst(Strategy):
 """
 
 
+@pytest.mark.slow
 def test_a_strategy_of_a_plugin_is_listed_and_asks_in_a_project_and_a_suite(tmp_path):
     entry_points = {"galaxy_al.strategies": {"last-first": "LastFirst"}}
     plugin = write_plugin(tmp_path / "plugin", "last_first", LAST_FIRST, entry_points)
