@@ -303,7 +303,7 @@ def test_a_first_batch_of_one_class_only_stops_no_strategy(strategy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("head", ["auto", "mlp"])
+@pytest.mark.parametrize("head", ["auto", pytest.param("mlp", marks=pytest.mark.torch)])
 def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves(head):
     from galaxy_al.graphs.neighbor_graph import knn_graph
     from galaxy_al.strategies.s2 import S2
@@ -315,7 +315,7 @@ def test_what_is_made_once_for_a_pool_is_made_of_the_embeddings_themselves(head)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("head", ["auto", "linear"])
+@pytest.mark.parametrize("head", ["auto", pytest.param("linear", marks=pytest.mark.torch)])
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_a_run_that_was_broken_off_goes_on_exactly(strategy, head):
     embeddings, truth = rare_blobs()

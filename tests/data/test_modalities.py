@@ -55,6 +55,7 @@ def run(tmp_path):
     return command_with(plugin, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_modality_of_a_plugin_has_its_own_option_and_is_labelled_and_exported(run, tmp_path):
     numbers = np.random.default_rng(0).normal(size=60).round(3) + 5
     rows = "\n".join(map(str, [*numbers, -1.0]))

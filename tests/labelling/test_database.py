@@ -202,6 +202,7 @@ Database(Path(sys.argv[1])).close()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_a_process_killed_at_any_statement_of_a_migration_loses_nothing(tmp_path):
     source = OLD_PROJECT / "project" / "labels.sqlite"

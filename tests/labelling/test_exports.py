@@ -109,6 +109,7 @@ TOY = ExportFormat("toy", "labels.toy", write, "text/x-toy", ".toy")
 """
 
 
+@pytest.mark.slow
 def test_a_package_adds_a_format_to_the_command_line(embeddings):
     entry_points = {"galaxy_al.exports": {"toy": "TOY", "broken": "MISSING"}}
     plugin = write_plugin(embeddings / "plugin", "toy_format", TOY, entry_points)

@@ -82,6 +82,7 @@ def test_coco_has_a_category_for_a_class_that_is_gone(images):
     assert found == {row["id"]: row["label"] for row in read_csv(images / "known.csv")}
 
 
+@pytest.mark.slow
 def test_an_example_whose_class_is_gone_is_asked_and_answered_again(renamed):
     folder, by_class = renamed
     project = open_project(folder)

@@ -59,6 +59,7 @@ def tiny_model(folder):
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["images", "texts", "texts by a model in a folder"])
 def test_a_cached_project_opens_without_torch(tmp_path, kind):
     make = image_pool if kind == "images" else text_pool
@@ -74,6 +75,7 @@ def test_a_cached_project_opens_without_torch(tmp_path, kind):
     assert modules_after_opening(tmp_path / "project") == "[]"
 
 
+@pytest.mark.slow
 def test_a_model_in_a_folder_that_has_changed_is_loaded_again(tmp_path):
     model = tiny_model(tmp_path / "model")
     both = {"kind": "texts", "classes": ["rare"], "other": "rest", "embedder": model}

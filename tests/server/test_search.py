@@ -43,6 +43,7 @@ def test_an_upload_that_is_no_image_is_refused(image_server, data, code):
     assert "error" in answer.json()
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_decoded():
     bomb = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(bomb, "PNG")

@@ -80,6 +80,7 @@ def test_what_is_looked_ahead_is_what_is_asked_and_looking_changes_nothing(name,
     check(lambda: make_strategy(name), script, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(ACTIONS, st.integers(0, 20))
 def test_it_holds_for_galaxy_in_turn(script, seed):

@@ -273,6 +273,7 @@ def test_a_learner_knows_what_was_drawn_over_a_refit_and_a_resume():
     assert other.state.random == learner.state.random
 
 
+@pytest.mark.slow
 def test_it_finds_far_more_of_the_rare_than_random():
     embeddings, truth = blobs(4000, 0.01, 3, 0)
     found = {

@@ -271,6 +271,7 @@ def test_while_there_is_no_path_the_explorer_decides():
     assert session.ask() in set().union(*NaiveGalaxy(proba).allowed(session.state.labels).values())
 
 
+@pytest.mark.slow
 def test_exploring_by_default_is_uniform():
     snapshot = Snapshot(np.full((4, 3), 1 / 3), labels=[2, -1, -1, -1])
     first = [Galaxy().start(snapshot, rng=np.random.default_rng(s)).ask() for s in range(3000)]

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import pytest
 
 from galaxy_al.client import Client
 from support.plugins import command_with, write_plugin
@@ -34,6 +35,7 @@ head = { network = "auto" }
 """
 
 
+@pytest.mark.slow
 def test_a_strategy_of_a_plugin_is_listed_and_asks_in_a_project_and_a_suite(tmp_path, monkeypatch):
     entry_points = {"galaxy_al.strategies": {"last-first": "LastFirst"}}
     plugin = write_plugin(tmp_path / "plugin", "last_first", LAST_FIRST, entry_points)
