@@ -27,7 +27,7 @@ def test_a_robot_labels_until_it_has_found_the_rare(tmp_path):
         assert sum(status["counts"].values()) == 60
         assert status["found"][-1] == [60, 60 - status["counts"]["fine"]]
         assert 0 < status["rounds"][-1]["low"] <= status["rounds"][-1]["accuracy"] <= 1
-        assert {line["target"] for line in status["lines"]} == {0, 1}
+        assert {ranking["target"] for ranking in status["rankings"]} == {0, 1}
         last = example["id"]
         assert client.skip(last)["id"] != last
         assert client.undo() == last

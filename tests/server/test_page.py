@@ -99,7 +99,7 @@ def test_labelling_by_keys_with_training_in_between(server, open_page):
     assert server.service.round >= 2
     expect(page.locator("#model-state")).to_contain_text(f"Round {server.service.round}")
     expect(page.locator("#asking")).to_have_text("Asked by fair-cuts.")
-    expect(page.locator("#lines svg")).to_have_count(2)
+    expect(page.locator("#rankings svg")).to_have_count(2)
     expect(page.locator("#quality-chart .band")).to_have_count(1)
     expect(page.locator("#quality-chart")).to_contain_text("most labels were not chosen at random")
     picture(page, "label")
@@ -156,9 +156,9 @@ def test_on_a_slow_line_the_next_example_is_there_at_once(server, open_page):
     press_truth(page, server)
     waiting, first = answered_on_a_held_line(page)
     second = shown(page)
-    assert first not in labels(server)  # the server has not even heard of it
+    assert first not in labels(server)  # the server does not know it yet
     page.keyboard.press("2")  # an answer to what is shown already is kept
-    page.keyboard.press("u")  # and can be taken back
+    page.keyboard.press("u")  # and can be undone
     expect(page.locator("#note")).to_have_text(f"{second}: undone.")
     page.keyboard.press("3")
     page.wait_for_timeout(100)
@@ -180,7 +180,7 @@ def test_an_answer_is_never_given_to_another_example_than_the_one_seen(server, o
     server.browser("Bob")(
         "POST", "/api/label", json={"labels": {announced: "dent"}, "source": "found"}
     )
-    page.keyboard.press("3")  # to what Bob has labelled meanwhile, as nobody here knows yet
+    page.keyboard.press("3")  # to what Bob has labelled: the page does not know
     waiting[0].continue_()
     expect(page.locator("#note")).to_contain_text("went to another annotator")
     expect(page.locator("#caption")).not_to_have_text(announced)
@@ -202,7 +202,7 @@ def test_after_a_failure_no_answer_goes_to_what_comes_back(server, open_page):
     press_truth(page, server)
     waiting, first = answered_on_a_held_line(page)
     waiting[0].abort()
-    expect(page.locator("#caption")).to_have_text(first)  # it was not heard
+    expect(page.locator("#caption")).to_have_text(first)  # it did not count
     page.keyboard.press("1")  # meant for what was there a moment ago
     page.wait_for_timeout(700)
     assert len(waiting) == 1

@@ -16,24 +16,24 @@ from support.random_pools import pools
 ONLY_CUTS = FairCuts(discover=0, sample=0)
 
 
-def naive_questions(proba, target, standing, free):
-    """What may be asked on a class's line: at each cut with the fewest labels on its wrong side."""
-    line = ranking(proba, target)
-    labelled = [rank for rank, node in enumerate(line) if node in standing]
+def naive_questions(proba, target, current, free):
+    """What may be asked about a class: at each cut with the fewest labels on its wrong side."""
+    ranked = ranking(proba, target)
+    labeled = [rank for rank, node in enumerate(ranked) if node in current]
 
     def n_wrong(cut):
-        below = [standing[line[rank]] == target for rank in labelled[:cut]]
-        above = [standing[line[rank]] != target for rank in labelled[cut:]]
+        below = [current[ranked[rank]] == target for rank in labeled[:cut]]
+        above = [current[ranked[rank]] != target for rank in labeled[cut:]]
         return sum(below) + sum(above)
 
-    wrong = [n_wrong(cut) for cut in range(len(labelled) + 1)]
-    ends = [-1, *labelled, len(line)]
+    wrong = [n_wrong(cut) for cut in range(len(labeled) + 1)]
+    ends = [-1, *labeled, len(ranked)]
     asked = set()
     for cut in (cut for cut, count in enumerate(wrong) if count == min(wrong)):
         middle = (ends[cut] + ends[cut + 1]) // 2
         # The nearest rank; of two that are as near the higher one.
-        ranks = (rank for rank, node in enumerate(line) if node in free)
-        asked.add(line[min(ranks, key=lambda rank: (abs(rank - middle), -rank))])
+        ranks = (rank for rank, node in enumerate(ranked) if node in free)
+        asked.add(ranked[min(ranks, key=lambda rank: (abs(rank - middle), -rank))])
     return asked
 
 
@@ -45,7 +45,7 @@ class Books:
         self.told = {i: int(y) for i, y in enumerate(labels) if y != UNLABELED}
         self.guessed, self.skipped, self.last = {}, set(), None
 
-    def standing(self):
+    def current(self):
         return self.told | self.guessed
 
     def free(self):
@@ -79,8 +79,8 @@ def test_every_question_is_one_the_definition_allows(pool, data):
             index = session.ask()
             assert index in books.free()
             if target is not None:
-                standing, free = books.standing(), books.free()
-                assert index in naive_questions(proba, target, standing, free)
+                current, free = books.current(), books.free()
+                assert index in naive_questions(proba, target, current, free)
             books.asked(index)
         elif action in ("tell", "skip", "release") and books.guessed:
             index = data.draw(st.sampled_from(sorted(books.guessed)))
@@ -107,7 +107,7 @@ def test_the_classes_get_equally_many_questions():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(5), size=500)
     labels = np.full(500, UNLABELED)
-    labels[:9] = [0, 1, 3, 4, 4, 4, 4, 4, 4]  # nobody has seen class 2
+    labels[:9] = [0, 1, 3, 4, 4, 4, 4, 4, 4]  # class 2 has no label
     session = ONLY_CUTS.start(Snapshot(proba, labels), rng=rng)
     turns = Counter()
     for _ in range(30):
@@ -117,7 +117,7 @@ def test_the_classes_get_equally_many_questions():
     assert turns == {1: 10, 2: 10, 0: 10}  # the turn after classes 0, 1 and 3
 
 
-def drawn_share(strategy, labels, n_asked=2000):
+def random_questions(strategy, labels, n_asked=2000):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=5000)
     known = np.full(5000, UNLABELED)
@@ -132,16 +132,16 @@ def drawn_share(strategy, labels, n_asked=2000):
 @pytest.mark.parametrize(
     ("labels", "share"),
     [([0, 1, 2], 0.1), ([0, 2], 0.3), ([1, 0], 0.1), ([2, 2], 1.0)],
-    ids=["all classes found", "one is missing", "the big one need not be", "no rare one"],
+    ids=["all classes found", "one is missing", "the majority class need not be", "no rare class"],
 )
-def test_chance_asks_its_share(labels, share):
-    drawn = drawn_share(FairCuts(discover=0.6, sample=0.1), labels)
+def test_random_questions_have_their_share(labels, share):
+    random = random_questions(FairCuts(discover=0.6, sample=0.1), labels)
     deviation = np.sqrt(2000 * share * (1 - share))
-    assert abs(len(drawn) - 2000 * share) <= 4 * deviation
+    assert abs(len(random) - 2000 * share) <= 4 * deviation
 
 
 @given(pools(max_size=25), st.integers(0))
-def test_what_looks_for_a_missing_class_is_drawn_or_the_least_sure(pool, seed):
+def test_what_looks_for_a_missing_class_is_random_or_the_least_sure(pool, seed):
     proba, truth, labels = pool
     other = proba.shape[1] - 1
     told = {i: y for i, y in enumerate(labels.tolist()) if y != UNLABELED}
@@ -158,8 +158,8 @@ def test_what_looks_for_a_missing_class_is_drawn_or_the_least_sure(pool, seed):
         session.tell(index, told[index])
 
 
-def test_what_is_given_back_does_not_come_again_by_chance():
-    """Only what chance itself drew may come back as drawn: else the sample would not be fair."""
+def test_what_is_given_back_does_not_come_again_at_random():
+    """Only what was sampled at random may count as random, or the sample would not be fair."""
     proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=1000)
     labels = np.full(1000, UNLABELED)
     labels[[0, 999]] = 0, 1
@@ -177,7 +177,7 @@ def test_what_is_given_back_does_not_come_again_by_chance():
 
 
 @pytest.mark.slow
-def test_what_chance_asks_is_uniform_over_what_is_not_labelled():
+def test_what_is_asked_at_random_is_uniform_over_what_is_not_labelled():
     counts = Counter()
     proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=20)
     labels = np.where(np.isin(np.arange(20), [0, 19]), np.arange(20) // 19, UNLABELED)
@@ -192,7 +192,7 @@ def test_what_chance_asks_is_uniform_over_what_is_not_labelled():
 
 
 def test_one_wrong_label_does_not_move_the_cut():
-    # Of class 0 are 0 to 49; somebody called 80 of class 0, too, and 20 of class 1.
+    # Class 0 is 0 to 49; wrong labels say that 80 is of class 0 and 20 of class 1.
     proba = np.linspace([0.99, 0.01], [0.01, 0.99], num=100)
     labels = np.full(100, UNLABELED)
     labels[[10, 20, 30, 40, 60, 70, 80, 90]] = [0, 1, 0, 0, 1, 1, 0, 1]
@@ -226,7 +226,7 @@ def test_shares_are_shares():
 
 
 def blobs(size, prevalence, n_rare, seed):
-    """Rare classes far from each other, in a big class that is everywhere."""
+    """Rare classes far from each other, in a majority class that is everywhere."""
     rng = np.random.default_rng(seed)
     each = int(size * prevalence)
     truth = np.repeat(np.arange(n_rare + 1), [each] * n_rare + [size - n_rare * each])
@@ -255,7 +255,7 @@ def discovered(embeddings, truth, seed):
     return learner.state.labels
 
 
-def test_a_learner_knows_what_was_drawn_over_a_refit_and_a_resume():
+def test_a_learner_knows_what_was_random_over_a_refit_and_a_resume():
     embeddings, truth = blobs(800, 0.05, 2, 0)
     learner = Learner(embeddings, 3, strategy="fair-cuts", batch_size=50)
     first = [learner.ask() for _ in range(50)]
@@ -284,20 +284,20 @@ def test_it_finds_far_more_of_the_rare_than_random():
 
 
 @given(pools(max_size=25), st.integers(0))
-def test_the_lines_that_are_drawn_are_those_of_the_definition(pool, seed):
+def test_the_rankings_in_the_picture_are_those_of_the_definition(pool, seed):
     proba, _, labels = pool
     session = ONLY_CUTS.start(Snapshot(proba, labels), rng=np.random.default_rng(seed))
     told = {i: y for i, y in enumerate(labels.tolist()) if y != UNLABELED}
-    lines = session.lines()
+    views = session.rankings()
     rare = set(told.values()) - {proba.shape[1] - 1}
-    assert {line.target for line in lines} == rare
-    for line in lines:
-        order = ranking(proba, line.target)
-        expected = [(rank, told[i] == line.target) for rank, i in enumerate(order) if i in told]
-        assert line.labels == expected
-        n_wrong = sum(is_target for rank, is_target in expected if rank <= line.low)
-        n_wrong += sum(not is_target for rank, is_target in expected if rank >= line.high)
+    assert {view.target for view in views} == rare
+    for view in views:
+        order = ranking(proba, view.target)
+        expected = [(rank, told[i] == view.target) for rank, i in enumerate(order) if i in told]
+        assert view.labels == expected
+        n_wrong = sum(is_target for rank, is_target in expected if rank <= view.low)
+        n_wrong += sum(not is_target for rank, is_target in expected if rank >= view.high)
         cuts = [-1, *(rank for rank, _ in expected)]
         least = min(sum(is_target == (rank <= cut) for rank, is_target in expected) for cut in cuts)
         assert n_wrong == least
-        assert not any(line.low < rank < line.high for rank, _ in expected)
+        assert not any(view.low < rank < view.high for rank, _ in expected)

@@ -142,14 +142,14 @@ def test_rotating_takes_the_classes_in_turn_each_at_an_order_of_its_own(pool, se
     )
     paper, told = NaiveGalaxy(proba, lines_considered(proba)), known(labels)
     n = len(paper.classes)
-    # Where the turn begins is left to chance: follow every beginning that fits what was asked.
+    # Where the turn begins is random: follow every beginning that fits what was asked.
     possible = [(begin, dict.fromkeys(paper.classes, 1)) for begin in range(n)]
     while len(told) < len(truth):
         index = session.ask()
         fitting = []
         for turn, orders in possible:
             for target in ((turn + i) % n for i in range(n)):
-                found = first_midpoints(paper.lines[target], orders[target], told, target)
+                found = first_midpoints(paper.rankings[target], orders[target], told, target)
                 if found is not None:
                     order, middle = found
                     if index in middle:
@@ -163,9 +163,9 @@ def test_rotating_takes_the_classes_in_turn_each_at_an_order_of_its_own(pool, se
         told[index] = int(truth[index])
 
 
-def first_midpoints(line, least_order, labels, k):
-    for order in range(least_order, len(line) + 1):
-        length, middle = midpoints(line, order, labels, k)
+def first_midpoints(ranked, least_order, labels, k):
+    for order in range(least_order, len(ranked) + 1):
+        length, middle = midpoints(ranked, order, labels, k)
         if length is not None:
             return order, middle
     return None
@@ -218,7 +218,7 @@ def test_bisection_takes_the_logarithm_and_then_both_sides_of_the_cut_in_turn():
 @pytest.mark.slow
 def test_ties_between_classes_are_broken_evenly():
     # Three blocks of nine, one for each class, that differ only in which class is which: on each
-    # class's line the gap between its two labels is the same, with a midpoint of its own.
+    # class's ranking the gap between its two labels is the same, with a midpoint of its own.
     share = np.linspace(0.4, 0.8, 9)
     rest = (1 - share) / 2
     proba = np.concatenate([np.roll(np.stack([share, rest, rest]), k, axis=0).T for k in range(3)])
@@ -309,12 +309,12 @@ def test_an_explorer_must_be_a_strategy():
 
 
 @given(pools(max_size=25), st.integers(0))
-def test_the_next_question_is_on_a_line_between_the_ends_that_are_drawn(pool, seed):
+def test_the_next_question_is_between_the_ends_that_a_ranking_shows(pool, seed):
     proba, _, labels = pool
     session = Galaxy().start(Snapshot(proba, labels), rng=np.random.default_rng(seed))
-    lines = session.lines()
-    if (labels != UNLABELED).all() or not lines:
+    views = session.rankings()
+    if (labels != UNLABELED).all() or not views:
         return
     asked = session.ask()
-    on = [ranking(proba, line.target).index(asked) for line in lines]
-    assert any(line.low <= rank <= line.high for line, rank in zip(lines, on))
+    on = [ranking(proba, view.target).index(asked) for view in views]
+    assert any(view.low <= rank <= view.high for view, rank in zip(views, on))

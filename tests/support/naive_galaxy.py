@@ -21,11 +21,11 @@ def ranking(proba, k):
     return sorted(range(len(proba)), key=key)
 
 
-def edges(line, order):
+def edges(ranked, order):
     """Algorithms 2 and 3: every node joined to its ``order`` neighbours on each side."""
     joined = set()
     for step in range(1, order + 1):
-        joined |= {frozenset(pair) for pair in zip(line, line[step:])}
+        joined |= {frozenset(pair) for pair in zip(ranked, ranked[step:])}
     return joined
 
 
@@ -52,14 +52,14 @@ def distances(adjacent, sources):
     return found
 
 
-def midpoints(line, order, labels, k):
+def midpoints(ranked, order, labels, k):
     """The length of equation (1)'s minimum in graph k, and every midpoint of such a path."""
     adjacent = {}
-    for x, y in (tuple(e) for e in remove_cuts(edges(line, order), labels)):
+    for x, y in (tuple(e) for e in remove_cuts(edges(ranked, order), labels)):
         adjacent.setdefault(x, []).append(y)
         adjacent.setdefault(y, []).append(x)
-    to_inside = distances(adjacent, [i for i in line if labels.get(i) == k])
-    outside = [i for i in line if i in labels and labels[i] != k]
+    to_inside = distances(adjacent, [i for i in ranked if labels.get(i) == k])
+    outside = [i for i in ranked if i in labels and labels[i] != k]
     lengths = [to_inside[j] for j in outside if j in to_inside]
     if not lengths:
         return None, set()
@@ -67,7 +67,7 @@ def midpoints(line, order, labels, k):
     to_outside = distances(adjacent, outside)
     half = shortest // 2
     halves = {(half, shortest - half), (shortest - half, half)}
-    return shortest, {w for w in line if (to_inside.get(w), to_outside.get(w)) in halves}
+    return shortest, {w for w in ranked if (to_inside.get(w), to_outside.get(w)) in halves}
 
 
 class NaiveGalaxy:
@@ -76,14 +76,16 @@ class NaiveGalaxy:
     def __init__(self, proba, classes=None, rank=ranking):
         n_classes = np.shape(proba)[1]
         self.classes = list(range(n_classes)) if classes is None else classes
-        self.lines = {k: rank(proba, k) for k in self.classes}
+        self.rankings = {k: rank(proba, k) for k in self.classes}
         self.order = 1
 
     def allowed(self, labels, skipped=frozenset()):
         """Every midpoint of a shortest shortest path, by class; raises the order if it must."""
-        lines = {k: [i for i in line if i not in skipped] for k, line in self.lines.items()}
-        for order in range(self.order, len(next(iter(lines.values()))) + 1):
-            found = {k: midpoints(lines[k], order, labels, k) for k in self.classes}
+        rankings = {
+            k: [i for i in ranked if i not in skipped] for k, ranked in self.rankings.items()
+        }
+        for order in range(self.order, len(next(iter(rankings.values()))) + 1):
+            found = {k: midpoints(rankings[k], order, labels, k) for k in self.classes}
             lengths = [length for length, _ in found.values() if length is not None]
             if lengths:
                 self.order = order

@@ -250,7 +250,7 @@ class Service:
             pending=frozenset(ids[index] for index in state.pending),
             random=frozenset(ids[index] for index in state.random),
             class_priors=tuple(priors.tolist()) if priors.any() else None,
-            lines=tuple(session.lines()),
+            rankings=tuple(session.rankings()),
         )
 
     def _people(self) -> Iterable[Person]:

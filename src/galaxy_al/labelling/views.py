@@ -76,7 +76,7 @@ class View:
         The name of the strategy that asks now.
     class_priors
         How frequent the model believes the classes to be; None if it cannot tell.
-    lines
+    rankings
         The rankings that the strategy uses, for a picture.
     """
 
@@ -92,5 +92,5 @@ class View:
     strategy: str
     is_exploring: bool
     class_priors: tuple[float, ...] | None
-    lines: tuple[LineView, ...]
+    rankings: tuple[LineView, ...]
     people: tuple[Person, ...]

@@ -145,5 +145,5 @@ class Status(Message):
     n_until_training: int = Field(description="How many more answers start a training.")
     strategy: str = Field(description="The strategy that asks now.")
     is_exploring: bool = Field(description="Whether fewer than two classes are known.")
-    lines: list[LineView]
+    rankings: list[LineView]
     annotators: list[Person]

@@ -37,7 +37,7 @@ def status(service: Service) -> Status:
         n_until_training=max(project.settings.batch_size - view.n_new, 0),
         strategy=view.strategy,
         is_exploring=view.is_exploring,
-        lines=list(view.lines),
+        rankings=list(view.rankings),
         annotators=list(view.people),
     )
 

@@ -160,7 +160,7 @@ class FairCutsSession(GuessingSession):
                     return node
         raise AssertionError("ask checks first that an example is free")
 
-    def _line_views(self) -> list[LineView]:
+    def _ranking_views(self) -> list[LineView]:
         return [ranking.view(k, self._rng) for k, ranking in sorted(self._rankings.items())]
 
     def _assume(self, index: int, label: int | None) -> None:

@@ -92,7 +92,7 @@ class GalaxySession(GuessingSession):
     def _choose_class(self) -> int | None:
         return self._shortest() if self._across == "shortest" else self._in_turn()
 
-    def _line_views(self) -> list[LineView]:
+    def _ranking_views(self) -> list[LineView]:
         self._guess_pending()
         chosen = self._choose_class()
         # The class that is asked about comes first: its ties are broken as the question's are.

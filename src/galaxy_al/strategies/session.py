@@ -117,11 +117,11 @@ class Session(ABC):
         except PoolExhausted:
             return None
 
-    def lines(self) -> list[LineView]:
+    def rankings(self) -> list[LineView]:
         """The rankings of the classes, if the strategy uses such. Nothing changes."""
-        return fork(self)._line_views()
+        return fork(self)._ranking_views()
 
-    def _line_views(self) -> list[LineView]:
+    def _ranking_views(self) -> list[LineView]:
         return []
 
     @abstractmethod

@@ -13,7 +13,7 @@ export function draw(status) {
   counts(status);
   found(status);
   quality(status);
-  lines(status);
+  rankings(status);
   people(status);
 }
 
@@ -99,17 +99,17 @@ function chart(series, band, label, [low, high]) {
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "chart" }, ...parts);
 }
 
-function lines({ lines: all, classes, is_exploring }) {
+function rankings({ rankings: all, classes, is_exploring }) {
   if (!all.length) {
     const text = is_exploring ? "Available when two classes are known." : "This strategy ranks no classes.";
-    byId("lines").replaceChildren(element("p", { className: "hint", textContent: text }));
+    byId("rankings").replaceChildren(element("p", { className: "hint", textContent: text }));
     return;
   }
-  byId("lines").replaceChildren(...all.map((line) => oneLine(line, classes)));
+  byId("rankings").replaceChildren(...all.map((ranking) => oneRanking(ranking, classes)));
 }
 
 // The pool from the least to the most likely of a class. The scale is finest around the cut.
-function oneLine({ target, size, low, high, order, labels }, classes) {
+function oneRanking({ target, size, low, high, order, labels }, classes) {
   const width = 300, middle = (low + high) / 2;
   const scale = Math.max((high - low) / 2, size / 500, 1);
   const bent = (rank) => Math.asinh((rank - middle) / scale);
@@ -122,7 +122,7 @@ function oneLine({ target, size, low, high, order, labels }, classes) {
     x1: x(rank), x2: x(rank), y1: isTarget ? 4 : 18, y2: isTarget ? 16 : 30, class: isTarget ? "of-class" : "not-of-class",
   }));
   const drawing = svg("svg", {
-    viewBox: `0 0 ${width} 34`, role: "img", class: "line",
+    viewBox: `0 0 ${width} 34`, role: "img", class: "ranking",
     "aria-label": `${name}: ${number(size)} examples from the least to the most likely; ${state}`,
   },
   svg("rect", { x: x(low), width: Math.max(x(high) - x(low), 2), y: 3, height: 28, class: "gap" }),
