@@ -160,17 +160,17 @@ def test_every_public_name_is_in_the_api_reference():
     assert [name for name in galaxy_al.__all__ if name not in text] == ["__version__"]
 
 
-def test_the_diagrams_are_drawn_and_name_modules_that_exist():
+def test_the_diagrams_are_current_and_name_modules_that_exist():
     hook = runpy.run_path(str(ROOT / "docs/hooks/diagrams.py"))
-    drawn = 0
+    n_diagrams = 0
     for page in (ROOT / "docs").glob("*.md"):
         for number, diagram in enumerate(hook["BLOCK"].findall(page.read_text()), start=1):
             assert hook["is_current"](hook["picture_of"](page.stem, number), diagram)
             shown = diagram.replace("<br/>", "")
             for module in re.findall(r"participant \w+ as ([a-z_]+\.[a-z_.]+)$", shown, re.M):
                 importlib.import_module(f"galaxy_al.{module}")
-            drawn += 1
-    assert drawn >= 4
+            n_diagrams += 1
+    assert n_diagrams >= 4
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def test_balanced_accuracy_is_the_mean_of_per_class_accuracies(pairs):
 
 
 def test_rare_classes_are_not_pooled():
-    # Classes 0 and 1 are rare: all of 0 right, none of 1, all of the big class 2.
+    # Classes 0 and 1 are rare: all of 0 right, none of 1, all of the majority class 2.
     assert balanced_accuracy([0, 1, 2, 2, 2], [0, 0, 2, 2, 2]) == pytest.approx(2 / 3)
 
 

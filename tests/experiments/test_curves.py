@@ -31,7 +31,7 @@ def test_means_errors_and_areas_are_those_of_the_runs():
     assert curve.labels_to_reach(0.9, window=1) is None
     alone = Curve(np.array([100]), np.array([[0.5]]))
     assert alone.area()[0] == 0.5
-    assert np.isnan([alone.area()[1], *alone.error()]).all()  # nobody knows
+    assert np.isnan([alone.area()[1], *alone.error()]).all()  # not known
 
 
 def test_curves_are_of_the_runs_that_got_the_furthest_within_the_suite():

@@ -355,7 +355,7 @@ def test_what_was_announced_is_given_though_a_training_ended_meanwhile(project):
     service.close()
 
 
-def test_what_was_announced_is_given_though_somebody_came_meanwhile(project):
+def test_what_was_announced_is_given_though_another_annotator_came_meanwhile(project):
     service = begun(project, n_labels=30)
     index, ahead = ask_ahead(service, "ann")
     bob_has, bob_next = ask_ahead(service, "bob")
@@ -406,7 +406,7 @@ def test_skips_count_towards_the_next_training(project):
     service.close()
 
 
-def test_what_somebody_else_has_labelled_is_not_given_though_announced(project):
+def test_what_another_annotator_has_labelled_is_not_given_though_announced(project):
     service = begun(project, n_labels=30)
     index, ahead = ask_ahead(service, "ann")
     service.label("bob", {ahead["dent"]: "dent"}, source="found")
@@ -526,7 +526,7 @@ def test_a_view_does_not_change_when_the_project_does(project):
     service.close()
 
 
-def test_the_label_of_a_class_that_was_removed_locks_nobody_out(project):
+def test_the_label_of_a_class_that_was_removed_locks_no_annotator_out(project):
     service = begun(project, n_labels=1)
     (id,) = service.view().labels
     service.close()
@@ -551,7 +551,7 @@ actions = st.lists(
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(script=actions)
-def test_nobody_has_the_same_example_and_the_log_says_it_all(tmp_path_factory, script):
+def test_no_two_annotators_have_the_same_example_and_the_log_says_it_all(tmp_path_factory, script):
     project, _ = small_project(tmp_path_factory.mktemp("p"), size=60, batch_size=7)
     names = project.classes
     service, acknowledged, has, ahead, promised = Service(project), [], {}, {}, {}

@@ -101,7 +101,7 @@ def test_after_a_kill_only_what_is_missing_is_computed(tmp_path):
     np.testing.assert_array_equal(found.vectors, colors)
 
 
-def test_cut_off_files_of_the_cache_are_made_anew(tmp_path):
+def test_cut_off_files_of_the_cache_are_made_again(tmp_path):
     colors = write_colors(tmp_path / "photos")
     (tmp_path / "photos" / "003.png").write_bytes(b"none")
     pool = load_pool(tmp_path / "photos")

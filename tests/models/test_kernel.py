@@ -130,7 +130,7 @@ def test_what_is_kept_between_trainings_changes_nothing(data):
         labels |= {i: int(truth[i]) for i in new}
         ours = kept.fit(embeddings, labels).proba(embeddings)
         fresh = KernelTrainer(n_classes=3).fit(embeddings, labels).proba(embeddings)
-        assert (ours == fresh).all()  # to the last digit: a run that goes on is the one it was
+        assert (ours == fresh).all()  # to the last digit: a run that resumes is the one it was
 
 
 @pytest.mark.parametrize("n_kept", [0, 30])

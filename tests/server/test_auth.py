@@ -9,12 +9,12 @@ from support.projects import small_project
 from support.servers import served
 
 
-def test_nobody_is_called_as_imported_labels_are(server):
+def test_no_annotator_is_called_as_imported_labels_are(server):
     answer = server.browser()("POST", "/api/sign-in", json={"name": " import "})
     assert answer.status_code == 400
 
 
-def test_nobody_gets_anything_before_signing_in(server):
+def test_a_visitor_gets_nothing_before_signing_in(server):
     stranger = server.browser()
     description = stranger("GET", "/api/openapi.json").json()
     for path, methods in description["paths"].items():
@@ -42,7 +42,7 @@ def test_the_cookie_is_for_this_server_only(server):
     assert answer.json()["name"] == "Zoë <b>x</b>"
 
 
-def test_a_cookie_that_was_tampered_with_is_nobodys(server):
+def test_a_cookie_that_was_tampered_with_signs_in_no_annotator(server):
     access = Access(server.project.folder, None)
     good = access.sign("ann")
     assert access.name_of(good) == "ann"
@@ -65,7 +65,7 @@ def test_two_projects_on_one_machine_do_not_sign_each_other_out(tmp_path, server
             assert session.get(place.address + "/api/me").json()["name"] == "Ann"
 
 
-def test_a_key_that_was_not_written_whole_is_made_anew(tmp_path):
+def test_a_key_that_was_not_written_whole_is_made_again(tmp_path):
     (tmp_path / "secret").write_bytes(b"")
     forger = Access(tmp_path, None)
     assert len((tmp_path / "secret").read_bytes()) == 32

@@ -6,7 +6,7 @@ import time
 from galaxy_al.server import events as live
 
 
-def test_what_somebody_has_goes_back_when_their_last_page_is_closed(server, monkeypatch):
+def test_what_an_annotator_holds_goes_back_when_their_last_page_is_closed(server, monkeypatch):
     monkeypatch.setattr(live, "_GRACE", 0.2)
     me = server.browser("two pages")
     streams = [me("GET", "/api/events", stream=True) for _ in range(2)]

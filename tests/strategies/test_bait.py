@@ -17,7 +17,7 @@ def fisher(p, h):
 
 
 def naive_bait(snapshot, embeddings, budget, lam, considered=None):
-    """Greedily to twice the budget and back, every trace computed anew."""
+    """Greedily to twice the budget and back, every trace computed again."""
     free = snapshot.askable().tolist()
     information = [fisher(p, h) for p, h in zip(snapshot.proba, embeddings)]
     wanted = sum(information[i] for i in free)
@@ -76,12 +76,12 @@ def test_all_dimensions_are_the_same_as_no_projection():
     assert chosen == naive_bait(snapshot, snapshot.embeddings, 4, 1.0)
 
 
-def test_fewer_candidates_are_drawn_only_if_asked_for():
+def test_fewer_candidates_are_sampled_only_if_asked_for():
     snapshot = wide_pool(60, 2, 2, 0)
     free = snapshot.askable()
-    drawn = np.sort(np.random.default_rng(7).choice(free, 20, replace=False)).tolist()
+    sample = np.sort(np.random.default_rng(7).choice(free, 20, replace=False)).tolist()
     chosen = Bait(candidates=20).rank(snapshot, 6, np.random.default_rng(7)).tolist()
-    assert chosen == naive_bait(snapshot, snapshot.embeddings, 6, 1.0, drawn)
+    assert chosen == naive_bait(snapshot, snapshot.embeddings, 6, 1.0, sample)
     with pytest.raises(
         ValueError, match="candidates must be at least twice the budget of 6, got 2"
     ):

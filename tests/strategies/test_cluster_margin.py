@@ -61,7 +61,7 @@ def test_small_margins_are_dealt_from_the_clusters_in_turn(snapshot, budget, see
     assert [clusters[i] for i in chosen] == dealt
 
 
-def test_the_clusters_are_kept_between_rounds_and_made_anew_for_another_pool():
+def test_the_clusters_are_kept_between_rounds_and_made_again_for_another_pool():
     rng = np.random.default_rng(0)
     proba, embeddings = rng.dirichlet(np.ones(3), size=200), rng.normal(size=(200, 4))
     strategy = ClusterMargin()

@@ -18,7 +18,7 @@ def test_each_choice_is_the_farthest_from_all_before(snapshot, budget, seed):
     centers = snapshot.labeled().tolist()
     for index in chosen:
         left = [i for i in free if i not in centers]
-        if centers:  # else the first one is drawn at random
+        if centers:  # else the first one is random
             farthest = max(left, key=lambda i: min(np.linalg.norm(h[i] - h[c]) for c in centers))
             assert index == farthest
         centers.append(index)

@@ -80,7 +80,7 @@ def test_a_group_is_handed_out_before_any_answer_and_no_more(annotators):
     assert told_one[1] != told_other[1]
 
 
-def test_nobody_waits_for_answers_that_do_not_come():
+def test_a_session_does_not_wait_for_answers_that_do_not_come():
     proba, _ = scored_pool(0, size=300)
     session = Direct(3).start(Snapshot(proba), rng=np.random.default_rng(0), budget=20)
     assert sorted(session.ask() for _ in range(300)) == list(range(300))
@@ -115,7 +115,7 @@ def test_a_group_is_uniform_in_the_version_space(size):
 
 
 @pytest.mark.slow
-def test_classes_are_widened_in_random_order_and_what_does_not_divide_is_drawn():
+def test_classes_are_widened_in_random_order_and_what_does_not_divide_is_random():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), size=200)
     first, second = Counter(), Counter()
     for seed in range(600):
@@ -129,12 +129,12 @@ def test_classes_are_widened_in_random_order_and_what_does_not_divide_is_drawn()
 
 
 @pytest.mark.slow
-def test_the_end_to_drop_and_the_best_threshold_are_drawn_where_they_tie():
+def test_the_end_to_drop_and_the_best_threshold_are_random_where_they_tie():
     proba = np.linspace([0.9, 0.1], [0.1, 0.9], num=30)
     labels = np.full(30, UNLABELED)
     labels[[10, 13, 16]] = 0, 1, 0
-    snapshot, line = Snapshot(proba, labels), ranking(proba, 0)[::-1]
-    w = signs(line, {10: 0, 13: 1, 16: 0}, 0)
+    snapshot, ranked = Snapshot(proba, labels), ranking(proba, 0)[::-1]
+    w = signs(ranked, {10: 0, 13: 1, 16: 0}, 0)
     spaces, thresholds = Counter(), Counter()
     for seed in range(2000):
         session = Direct(1).start(snapshot, rng=np.random.default_rng(seed), budget=20)

@@ -100,7 +100,7 @@ def test_a_given_graph_needs_no_embeddings_and_must_fit_the_pool():
 
 
 @pytest.mark.slow
-def test_paths_that_are_equally_short_are_drawn():
+def test_paths_that_are_equally_short_are_chosen_at_random():
     edges = np.zeros((8, 8))
     for middle in range(2, 8):
         edges[0, middle] = edges[middle, 1] = 1

@@ -13,7 +13,7 @@ from support.embedded_pools import embedded_pools, gradients
 
 @pytest.fixture(params=[1024, 2])
 def front(request, monkeypatch):
-    """Small pools fit into the front: let it be smaller, too."""
+    """Small pools fit into the front: let it also be smaller."""
     monkeypatch.setattr(similar, "_FRONT", request.param)
 
 
@@ -72,8 +72,8 @@ def test_the_query_set_has_the_rare_examples_of_all_rounds():
 
 def test_while_no_rare_example_is_known_it_asks_at_random():
     snapshot = Snapshot(np.full((6, 2), 0.5), [1, 1, -1, -1, -1, -1], np.eye(6))
-    drawn = [Similar().rank(snapshot, 1, np.random.default_rng(seed))[0] for seed in range(60)]
-    assert set(drawn) == {2, 3, 4, 5}
+    asked = [Similar().rank(snapshot, 1, np.random.default_rng(seed))[0] for seed in range(60)]
+    assert set(asked) == {2, 3, 4, 5}
 
 
 def test_examples_without_a_gradient_are_like_nothing():

@@ -1,4 +1,4 @@
-"""TypiClust against its definition on clusters that nobody can miss."""
+"""TypiClust against its definition on clusters that are far apart."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_when_all_clusters_are_covered_it_goes_on():
     assert sorted(chosen(embeddings, None, 5)) == [0, 1, 2, 3, 4]
 
 
-def test_of_a_large_pool_some_are_drawn():
+def test_a_large_pool_is_sampled_at_random():
     embeddings, where = islands([600, 400, 300])
     picked = chosen(embeddings, None, 3, candidates=200)
     assert sorted(where[picked].tolist()) == [0, 1, 2]

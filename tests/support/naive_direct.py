@@ -1,4 +1,4 @@
-"""DIRECT as its definition says: whole lines, thresholds scored one by one, ends dropped singly.
+"""DIRECT as its definition says: whole rankings, thresholds scored one by one, ends dropped singly.
 
 Where the generator decides, everything it may decide is kept as possible.
 """
@@ -12,9 +12,9 @@ from typing import NamedTuple
 from support.naive_galaxy import ranking
 
 
-def signs(line, labels, k):
+def signs(ranked, labels, k):
     """+1 where labelled k, -1 where labelled otherwise, 0 where not labelled."""
-    return [0 if i not in labels else 1 if labels[i] == k else -1 for i in line]
+    return [0 if i not in labels else 1 if labels[i] == k else -1 for i in ranked]
 
 
 def score(w, j):
@@ -59,10 +59,10 @@ def shrunk(w, low, high, factor):
     return possible
 
 
-def outward(line, threshold, free, count):
+def outward(ranked, threshold, free, count):
     """Free examples from a threshold on, left and right in turn."""
-    left = [i for i in reversed(line[:threshold]) if i in free]
-    right = [i for i in line[threshold:] if i in free]
+    left = [i for i in reversed(ranked[:threshold]) if i in free]
+    right = [i for i in ranked[threshold:] if i in free]
     turns = []
     while left or right:
         turns += left[:1] + right[:1]
@@ -86,7 +86,7 @@ class NaiveDirect:
 
     def __init__(self, proba, budget, annotators):
         n_classes, half = proba.shape[1], budget // 2
-        self.lines = [ranking(proba, k)[::-1] for k in range(n_classes)]
+        self.rankings = [ranking(proba, k)[::-1] for k in range(n_classes)]
         self.annotators = annotators
         every, n_widenings = frozenset(range(n_classes)), min(n_classes, budget - half)
         self.states = set()
@@ -107,10 +107,10 @@ class NaiveDirect:
             yield from self._after_widening(state, group, labels)
             return
         (k, n_labels), *later = state.reductions
-        line, w = self.lines[k], signs(self.lines[k], labels, k)
+        ranked, w = self.rankings[k], signs(self.rankings[k], labels, k)
         wanted = min(n_labels, self.annotators)
         for space, factor in self._spaces(state, w, n_labels):
-            inside = {i for i in line[space[0] : space[1] + 1] if i not in labels}
+            inside = {i for i in ranked[space[0] : space[1] + 1] if i not in labels}
             if not inside:  # nothing to ask: on to the next class, or to the second half
                 ended = state._replace(reductions=tuple(later), space=None)
                 yield from self._after(ended, group, labels)
@@ -132,10 +132,10 @@ class NaiveDirect:
 
     def _after_widening(self, state, group, labels):
         share = math.ceil(state.left / state.n_widenings)
-        free = set(self.lines[0]) - labels.keys()
+        free = set(self.rankings[0]) - labels.keys()
         for k in state.unwidened:
-            thresholds = best_thresholds(signs(self.lines[k], labels, k))
-            if any(outward(self.lines[k], j, free, share) == group for j in thresholds):
+            thresholds = best_thresholds(signs(self.rankings[k], labels, k))
+            if any(outward(self.rankings[k], j, free, share) == group for j in thresholds):
                 yield state._replace(
                     left=state.left - len(group),
                     unwidened=state.unwidened - {k},

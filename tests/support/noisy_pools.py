@@ -17,7 +17,7 @@ def scored_pool(seed, n_classes=2, size=10_000, n_rare=100):
 
 
 def rare_found(strategy, flip_rate, seed, n_classes=2, budget=100):
-    """Examples of rare classes in one batch, after two labels of each and 20 of the big one."""
+    """Rare examples in one batch, after two labels of each and 20 of the majority class."""
     proba, truth = scored_pool(seed, n_classes)
     rng = np.random.default_rng(seed)
     annotator = noisy_annotator(truth, flip_rate, rng)
