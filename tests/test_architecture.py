@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CONFIG = ROOT / "pyproject.toml"
+PACKAGE = ROOT / "src" / "galaxy_al"
 pytestmark = pytest.mark.slow
 
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.slow
 def copy(tmp_path):
     """A copy of the package that a test may break."""
     shutil.copytree(
-        ROOT / "src" / "galaxy_al",
+        PACKAGE,
         tmp_path / "galaxy_al",
         ignore=shutil.ignore_patterns("__pycache__", "static"),
     )
@@ -66,6 +67,17 @@ def test_a_cycle_between_siblings_breaks_the_contract(copy):
     prepend(copy / "system" / "threads.py", "import galaxy_al.system.folders")
     prepend(copy / "system" / "folders.py", "import galaxy_al.system.threads")
     assert broken_contracts(copy) == ["No package has a cycle among its modules"]
+
+
+def test_no_module_is_longer_than_400_lines():
+    files = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
+    assert [path.name for path in files if path.read_text().count("\n") > 400] == []
+
+
+def test_the_folders_of_the_tests_are_those_of_the_package():
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    assert [str(folder) for folder in folders if not (PACKAGE / folder).is_dir()] == []
 
 
 def test_the_contracts_fit_on_one_screen():

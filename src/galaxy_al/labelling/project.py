@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from galaxy_al.data.pool import Pool
 from galaxy_al.data.sources import import_labels, load_pool
 from galaxy_al.data.tables import is_unicode
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import GalaxyError, NotFound
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.settings import ProjectSettings
@@ -57,6 +57,13 @@ class Project:
     def index_of(self) -> dict[str, int]:
         """The index of each example in the pool, by id."""
         return {name: index for index, name in enumerate(self.pool.ids)}
+
+    def find(self, id: str) -> int:
+        """The index of an example; `NotFound` if the pool does not have it."""
+        index = self.index_of.get(id)
+        if index is None:
+            raise NotFound(f"The pool has no example {id!r}.")
+        return index
 
     @cached_property
     def usable(self) -> set[str]:

@@ -5,36 +5,32 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound, PoolExhausted, Taken
+from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
+from galaxy_al.labelling.answers import Answers
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
-from galaxy_al.labelling.exploring import RememberedTypiClust
-from galaxy_al.labelling.log import Entry, Kind, Log, Source
+from galaxy_al.labelling.log import Entry, Kind, Source
 from galaxy_al.labelling.model import (
     LabeledExamples,
-    class_indices,
     evaluate_round,
     label_warnings,
-    labels_of,
     usable_labels,
 )
 from galaxy_al.labelling.project import IMPORTER, Project, open_log
 from galaxy_al.labelling.questions import Questions
+from galaxy_al.labelling.resuming import resume, warm_up
 from galaxy_al.labelling.views import Person, Question, Scores, View
-from galaxy_al.learner import Learner, NextRound
+from galaxy_al.learner import NextRound
 from galaxy_al.models.kernel import KernelModel
-from galaxy_al.strategies import Session
 from galaxy_al.strategies.label_state import LabelState
 
 LEASE_SECONDS = 120.0
-EXPLORER_FILE = "first-questions.json"
 _AWAY_AFTER = 45.0  # seconds without a request
 
 
@@ -66,7 +62,8 @@ class Service:
         self._lock = threading.RLock()
         self._database = open_log(project.folder)
         entries = list(self._database.entries())
-        self._log = Log(entries)
+        self._answers = Answers(project, self._database, entries)
+        self._log = self._answers.log
         self._rounds = self._database.rounds()
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
@@ -74,8 +71,7 @@ class Service:
         self._last_seen: dict[str, float] = {}
         self._skipped_this_round: set[int] = set()
         self._class_index = {name: index for index, name in enumerate(project.classes)}
-        self._learner = _resume(project, self._log.all_current(), entries)
-        _warm_up(self._learner)
+        self._learner = resume(project, entries, self._log.all_current())
         self._questions = Questions(self._learner, lease_seconds, clock)
         self._n_at_training = self._learner.state.n_answers
 
@@ -152,17 +148,17 @@ class Service:
             undo two answers.
         """
         if expected is not None:
-            index_of(self.project, expected)
+            self.project.find(expected)
         with self._lock:
             self._see(annotator)
-            last = self._last_usable(annotator)
+            last = self._answers.last_usable(annotator)
             if last is None:
                 return None
             if expected not in (None, last.example):
                 raise Taken(f"{expected!r} was not your last answer; it may already be undone.")
-            index = index_of(self.project, last.example)
+            index = self.project.find(last.example)
             self._check_not_taken(index, annotator)
-            self._write_undo(last)
+            self._answers.undo(last)
             self._apply(index)
             self._questions.give_all_back(annotator)
             if self._state.is_free(index):
@@ -186,7 +182,7 @@ class Service:
             The example that their page shows. They get it if it is free: after a restart the
             service does not know who had what.
         """
-        index = None if id is None else index_of(self.project, id)
+        index = None if id is None else self.project.find(id)
         with self._lock:
             is_new = annotator not in self._last_seen
             self._see(annotator)
@@ -265,12 +261,12 @@ class Service:
 
     def _record(self, annotator: str, entries: list[Entry]) -> None:
         """Write answers to the log and act on them."""
-        indices = [index_of(self.project, entry.example) for entry in entries]
+        indices = [self.project.find(entry.example) for entry in entries]
         with self._lock:
             self._see(annotator)
             for entry, index in zip(entries, indices):
                 self._check(entry, index)
-            self._write(
+            self._answers.write(
                 replace(
                     entry,
                     round=self.round,
@@ -290,36 +286,12 @@ class Service:
         if index in self.project.bad:
             raise GalaxyError(self.project.bad[index])
         self._check_not_taken(index, entry.annotator)
-        if entry.source == "asked" and self._is_answered_by_another(entry):
+        if entry.source == "asked" and self._answers.is_answered_by_another(entry):
             raise Taken(f"Another annotator has already answered {entry.example!r}.")
 
     def _check_not_taken(self, index: int, annotator: str) -> None:
         if self._questions.holder(index) not in (None, annotator):
             raise Taken(f"Another annotator is looking at {self.project.pool.ids[index]!r}.")
-
-    def _is_answered_by_another(self, entry: Entry) -> bool:
-        current = self._log.current(entry.example)
-        if current is None or current.kind == "skip":
-            return False
-        if current.kind == "label" and current.label not in self._class_index:
-            return False  # its class was removed from the project
-        return current.annotator not in (entry.annotator, IMPORTER)
-
-    def _last_usable(self, annotator: str) -> Entry | None:
-        """The last answer of an annotator; those about examples that are gone are undone."""
-        last = self._log.last_of(annotator)
-        while last is not None and last.example not in self.project.usable:
-            self._write_undo(last)
-            last = self._log.last_of(annotator)
-        return last
-
-    def _write_undo(self, entry: Entry) -> None:
-        undo = replace(entry, kind="undo", label=None, undoes=entry.number, created_at="", number=0)
-        self._write([undo])
-
-    def _write(self, entries: Iterable[Entry]) -> None:
-        for entry in self._database.add(list(entries)):
-            self._log.add(entry)
 
     def _apply(self, index: int) -> None:
         """Let the label state agree with the log about an example."""
@@ -378,7 +350,7 @@ class Service:
         begin = time.perf_counter()
         ready = self._learner.prepare_round(state, again, rng)
         if ready.strategy is self._learner.explore:
-            _warm_up(ready.session)
+            warm_up(ready.session)
         record = evaluate_round(self.project, ready, state.random)
         seconds = time.perf_counter() - begin
         with self._lock:
@@ -392,40 +364,3 @@ class Service:
         for index in again:  # these skips are over, unless an answer came since
             self._apply(index)
         self._n_at_training += self._state.n_answers - n_answers  # that was not an answer
-
-
-def index_of(project: Project, id: str) -> int:
-    """The place of an example in the pool."""
-    index = project.index_of.get(id)
-    if index is None:
-        raise NotFound(f"The pool has no example {id!r}.")
-    return index
-
-
-def _resume(project: Project, current: Iterable[Entry], entries: Iterable[Entry]) -> Learner:
-    """A learner that knows everything that counts in the log."""
-    settings, index_of = project.settings, project.index_of
-    current, entries = list(current), list(entries)
-    learner = Learner(
-        project.vectors,
-        len(project.classes),
-        strategy=settings.strategy,
-        head=settings.head,
-        batch_size=settings.batch_size,
-        seed=settings.seed,
-        explore=RememberedTypiClust(project.folder / EXPLORER_FILE),
-    )
-    labels = class_indices(project, labels_of(project, current))
-    never = {entry.example for entry in current if entry.kind == "cannot tell"}
-    skipped = project.bad.keys() | {index_of[id] for id in never & index_of.keys()}
-    sampled = {entry.example for entry in entries if entry.is_random}
-    random = {index_of[id] for id in sampled & index_of.keys()}
-    state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
-    learner.resume(labels, dict(state), skipped, random)
-    return learner
-
-
-def _warm_up(asking: Learner | Session) -> None:
-    """Let the explorer find its first questions before an annotator waits for them."""
-    with suppress(PoolExhausted):
-        asking.state.release(asking.ask())

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from galaxy_al.errors import NotFound
 from galaxy_al.labelling.project import Project
-from galaxy_al.labelling.service import index_of
 from galaxy_al.server.schemas import Example
 from galaxy_al.system.files import digest, file_state
 
@@ -23,7 +22,7 @@ def show(project: Project, index: int) -> Example:
 
 def read_media(project: Project, id: str, side: int | None) -> tuple[bytes, str]:
     """The file that the page shows of an example, and its media type."""
-    pool, index = project.pool, index_of(project, id)
+    pool, index = project.pool, project.find(id)
     if pool.modality.media is None:
         raise NotFound(f"This pool holds {pool.kind}, which have no files to show.")
     return pool.modality.media_bytes(pool.items, index, side)

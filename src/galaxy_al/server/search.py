@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
 from galaxy_al.graphs.distances import squared_distances
-from galaxy_al.labelling.service import Service, index_of
+from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import Scores
 from galaxy_al.server.rendering import show
 from galaxy_al.server.schemas import Clusters, Example, Found
@@ -103,7 +103,7 @@ class Finder:
 
     def like(self, id: str, count: int) -> Found:
         """The examples most like another example."""
-        index = index_of(self._project, id)
+        index = self._project.find(id)
         point = np.asarray(self._project.vectors[index], dtype=np.float64)
         return self._near(point, count, {index})
 
@@ -119,7 +119,7 @@ class Finder:
 
     def walk(self, id: str | None, radius: int) -> Clusters:
         """The clusters of the pool, or of the examples around one. Repeatable."""
-        center = None if id is None else index_of(self._project, id)
+        center = None if id is None else self._project.find(id)
         radius, rng = min(radius, len(self._project.pool)), np.random.default_rng(0)
         clusters = walk(self._project.vectors, center, radius, rng, self._project.bad)
         examples = self._show(cluster.center for cluster in clusters)

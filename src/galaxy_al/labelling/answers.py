@@ -1,0 +1,45 @@
+"""The answers of a project: on disk first, then in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from galaxy_al.labelling.database import Database
+from galaxy_al.labelling.log import Entry, Log
+from galaxy_al.labelling.project import IMPORTER, Project
+
+
+class Answers:
+    """Writes answers to the database, and keeps the log that they make up."""
+
+    def __init__(self, project: Project, database: Database, entries: Iterable[Entry]) -> None:
+        self._project, self._database = project, database
+        self.log = Log(entries)
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Add entries, all or none."""
+        for entry in self._database.add(list(entries)):
+            self.log.add(entry)
+
+    def undo(self, entry: Entry) -> None:
+        """Undo an entry. It stays in the database."""
+        undo = replace(entry, kind="undo", label=None, undoes=entry.number, created_at="", number=0)
+        self.write([undo])
+
+    def last_usable(self, annotator: str) -> Entry | None:
+        """The last answer of an annotator; those about examples that are gone are undone."""
+        last = self.log.last_of(annotator)
+        while last is not None and last.example not in self._project.usable:
+            self.undo(last)
+            last = self.log.last_of(annotator)
+        return last
+
+    def is_answered_by_another(self, entry: Entry) -> bool:
+        """Whether another annotator has answered the example of an entry for good."""
+        current = self.log.current(entry.example)
+        if current is None or current.kind == "skip":
+            return False
+        if current.kind == "label" and current.label not in self._project.classes:
+            return False  # its class was removed from the project
+        return current.annotator not in (entry.annotator, IMPORTER)

@@ -1,0 +1,53 @@
+"""The learner of a project as its log left it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from galaxy_al.errors import PoolExhausted
+from galaxy_al.labelling.exploring import RememberedTypiClust
+from galaxy_al.labelling.log import Entry
+from galaxy_al.labelling.model import class_indices, labels_of
+from galaxy_al.labelling.project import Project
+from galaxy_al.learner import Learner
+from galaxy_al.strategies import Session
+
+EXPLORER_FILE = "first-questions.json"
+
+
+def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry]) -> Learner:
+    """A learner that knows everything that counts in the log.
+
+    Parameters
+    ----------
+    entries, current
+        The whole log, and the current entry of each example.
+    """
+    settings, index_of = project.settings, project.index_of
+    learner = Learner(
+        project.vectors,
+        len(project.classes),
+        strategy=settings.strategy,
+        head=settings.head,
+        batch_size=settings.batch_size,
+        seed=settings.seed,
+        explore=RememberedTypiClust(project.folder / EXPLORER_FILE),
+    )
+    labels = class_indices(project, labels_of(project, current))
+    never = {entry.example for entry in current if entry.kind == "cannot tell"}
+    skipped = project.bad.keys() | {index_of[id] for id in never & index_of.keys()}
+    sampled = {entry.example for entry in entries if entry.is_random}
+    random = {index_of[id] for id in sampled & index_of.keys()}
+    state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
+    learner.resume(labels, dict(state), skipped, random)
+    warm_up(learner)
+    return learner
+
+
+def warm_up(asking: Learner | Session) -> None:
+    """Let the explorer find its first questions before an annotator waits for them."""
+    with suppress(PoolExhausted):
+        asking.state.release(asking.ask())
