@@ -239,7 +239,9 @@ def test_wrong_columns_and_classes_are_named_with_what_there_is(tmp_path):
         GalaxyError, match=r"line 3: unknown class 'dgo'. The classes are: cat, dog"
     ):
         load_pool(path, label_column="label", classes=["cat", "dog"])
-    with pytest.raises(GalaxyError, match=r"Say what the column 'label' of .* holds"):
+    with pytest.raises(
+        GalaxyError, match=r"What does the column 'label' of .* hold\? Kinds: texts, images, "
+    ):
         load_pool(path, column="label")
     with pytest.raises(GalaxyError, match="has no columns; import_labels takes one"):
         load_pool(tmp_path, label_column="label")

@@ -158,6 +158,8 @@ def test_the_suffix_decides_unless_a_format_is_given(embeddings):
     assert len(read_csv(embeddings / "plain")) == 60
     refused = run("export", project, "--output", embeddings / "a.json", fails=True)
     assert isinstance(refused.exception, InvalidArgument)
-    assert str(refused.exception).startswith("No export format has the suffix '.json'.")
+    assert str(refused.exception).startswith(
+        "No export format has the suffix '.json'. Choose a format: csv, "
+    )
     run("export", project, "--format", "csv", "--output", embeddings / "a.json")
     assert len(read_csv(embeddings / "a.json")) == 60

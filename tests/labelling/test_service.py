@@ -1,5 +1,6 @@
 """The service: several annotators, leases, undo, training beside them, and starting again."""
 
+import re
 import threading
 from dataclasses import FrozenInstanceError, replace
 
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import PoolExhausted
-from galaxy_al.errors import InvalidArgument, NotFound, Taken
+from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound, Taken
 from galaxy_al.labelling.service import Service
 from support.projects import small_project
 
@@ -152,7 +153,8 @@ def test_a_training_that_fails_is_reported_and_labelling_continues(project, monk
     monkeypatch.setattr(service._learner, "prepare_round", broken)
     service.train()
     service.wait()
-    assert service.training.problem == "no room"
+    id = re.match(r"no room \(internal error ([0-9a-f]{8}), ", service.training.problem)[1]
+    assert f"Internal error {id} in a training" in caplog.text
     assert "MemoryError: no room" in caplog.text  # with its traceback
     answer(service, project[1], "ann")
     service.close()
@@ -322,12 +324,12 @@ def test_an_undo_does_not_bring_back_the_skip_of_an_earlier_round(project):
     service.close()
 
 
-def test_a_round_that_cannot_be_written_is_told_and_training_goes_on(project, monkeypatch):
+def test_a_round_that_cannot_be_written_is_reported_and_training_resumes(project, monkeypatch):
     service = Service(project[0])
     write = service._database.add_round
 
     def full(record):
-        raise OSError("the disk is full")
+        raise GalaxyError("the disk is full")
 
     monkeypatch.setattr(service._database, "add_round", full)
     service.train()

@@ -158,10 +158,11 @@ def _content_column(
         usual += modality.columns
     if column is not None:
         table.column(column)
-        raise GalaxyError(f"Say what the column {column!r} of {table.path} holds, by its kind.")
+        kinds = ", ".join(MODALITIES)
+        raise GalaxyError(f"What does the column {column!r} of {table.path} hold? Kinds: {kinds}.")
     raise GalaxyError(
         f"{table.path} has none of the columns {', '.join(usual)}. "
-        f"Its columns are: {', '.join(table.columns)}. Say which one to take."
+        f"Its columns are: {', '.join(table.columns)}. Choose one with `column` or `--column`."
     )
 
 

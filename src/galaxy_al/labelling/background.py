@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from secrets import token_hex
 
 from threadpoolctl import threadpool_limits
 
@@ -77,5 +78,7 @@ def _attempt(work: Work) -> Training:
     except Exception as error:
         problem = one_line(error)
         if not isinstance(error, GalaxyError):
-            _LOGGER.exception("A training failed.")
+            id = token_hex(4)
+            problem += f" (internal error {id}, with its details in the log of the server)"
+            _LOGGER.exception("Internal error %s in a training", id)
     return Training(seconds=time.perf_counter() - begin, problem=problem)

@@ -35,4 +35,6 @@ def format_of(path: Path) -> ExportFormat:
     for format in EXPORTS.values():
         if format.suffix == path.suffix.lower():
             return format
-    raise InvalidArgument(f"No export format has the suffix {path.suffix!r}. Choose a format.")
+    raise InvalidArgument(
+        f"No export format has the suffix {path.suffix!r}. Choose a format: {', '.join(EXPORTS)}."
+    )
