@@ -69,10 +69,10 @@ def make_pool(size=SIZE, n_labeled=N_LABELED, n_rare_labeled=N_RARE_LABELED):
     for k in range(N_CLASSES - 1):
         truth[k * each : (k + 1) * each] = k
     scale = np.exp(-np.arange(DIM) / 100).astype(np.float32)
-    centres = rng.normal(size=(N_CLASSES, DIM)).astype(np.float32) * scale
-    embeddings = (centres[truth] + 1.5 * rng.normal(size=(size, DIM))).astype(np.float32)
-    weights = centres - centres.mean(axis=0)
-    bias = -0.5 * (centres**2).sum(axis=1) + np.where(np.arange(N_CLASSES) == N_CLASSES - 1, 3, 0)
+    centers = rng.normal(size=(N_CLASSES, DIM)).astype(np.float32) * scale
+    embeddings = (centers[truth] + 1.5 * rng.normal(size=(size, DIM))).astype(np.float32)
+    weights = centers - centers.mean(axis=0)
+    bias = -0.5 * (centers**2).sum(axis=1) + np.where(np.arange(N_CLASSES) == N_CLASSES - 1, 3, 0)
     logits = 0.15 * (embeddings @ weights.T + bias)
     proba = np.exp(logits - logits.max(axis=1, keepdims=True))
     proba /= proba.sum(axis=1, keepdims=True)

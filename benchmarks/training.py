@@ -26,12 +26,12 @@ from galaxy_al.models.networks.resnet import ResNet18
 from galaxy_al.models.networks.training import RECIPES, Trainer
 
 
-def labelled_embeddings(size, dim=512, n_classes=10, seed=0):
+def labeled_embeddings(size, dim=512, n_classes=10, seed=0):
     """Rare classes of 1% each in the pool; embeddings that overlap."""
     rng = np.random.default_rng(seed)
-    centres = np.random.default_rng(1).normal(size=(n_classes, dim)) * 0.12
+    centers = np.random.default_rng(1).normal(size=(n_classes, dim)) * 0.12
     truth = rng.choice(n_classes, size, p=[0.01] * (n_classes - 1) + [1 - 0.01 * (n_classes - 1)])
-    return (centres[truth] + rng.normal(size=(size, dim))).astype(np.float32), truth
+    return (centers[truth] + rng.normal(size=(size, dim))).astype(np.float32), truth
 
 
 def least(*works, repeat=5):
@@ -52,8 +52,8 @@ def row(*cells):
 def linear_head():
     from sklearn.linear_model import LogisticRegression
 
-    embeddings, truth = labelled_embeddings(5000)
-    pool, answers = labelled_embeddings(50_000, seed=2)
+    embeddings, truth = labeled_embeddings(5000)
+    pool, answers = labeled_embeddings(50_000, seed=2)
     labels = dict(enumerate(truth.tolist()))
     found = {}
 

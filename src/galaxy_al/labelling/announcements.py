@@ -59,7 +59,7 @@ class Announcements:
         self._states: dict[str, Announced | Promised] = {}  # an annotator not in here is idle
 
     def announce(self, annotator: str, question: int, after: After) -> None:
-        """Remember what an annotator's page was told to show after each answer."""
+        """Remember what an annotator's page will show after each answer."""
         self._states[annotator] = Announced(question, after)
 
     def answer(self, annotator: str, question: int, answer: Answer) -> None:

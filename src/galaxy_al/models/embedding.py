@@ -74,12 +74,12 @@ def embed(
     place = home_folder() / "embeddings" if cache is None else Path(cache)
     folder = cache_folder(place, pool.content, len(pool), embedder.version)
     if not folder.exists():
-        _loaded(embedder)  # a model that cannot be loaded leaves no folder behind
+        _load_encoder(embedder)  # a model that cannot be loaded leaves no folder behind
         make_cache_folder(folder)
     with locked(folder / "lock"):  # two runs at once do the work once
         kept = VectorCache(folder, len(pool), embedder)
         if todo := kept.todo():
-            encoder = _loaded(embedder)
+            encoder = _load_encoder(embedder)
             prepare = partial(_prepare, pool.items, encoder, embedder.side)
             batches, total = _prepare_ahead(prepare, todo, size), -(-len(todo) // size)
             hidden = not show_progress
@@ -89,7 +89,7 @@ def embed(
         return Embedded(kept.vectors(), kept.bad())
 
 
-def _loaded(embedder: Embedder) -> Encoder:
+def _load_encoder(embedder: Embedder) -> Encoder:
     """What prepares and embeds. Threads must not load it: one example would be blamed."""
     encoder: Encoder = getattr(embedder, "encoder", embedder)
     return encoder

@@ -13,7 +13,7 @@ from galaxy_al.snapshot import Snapshot
 
 
 class Listener(Protocol):
-    """Is told what changes."""
+    """Is notified of every change."""
 
     def on_change(self, index: int) -> None:
         """An example was labelled, freed, skipped or held."""

@@ -143,8 +143,8 @@ class Trainer:
             network = self._make(shape).to(self.device)
             seen = np.unique(targets)
             if len(seen) > 1:
-                labelled = as_tensor(_finite(inputs[index], index), self.device)
-                _optimize(network, labelled, torch.as_tensor(targets).to(self.device), self.recipe)
+                labeled = as_tensor(_finite(inputs[index], index), self.device)
+                _optimize(network, labeled, torch.as_tensor(targets).to(self.device), self.recipe)
         return Model(shape, network, seen, self.device)
 
     def _make(self, shape: Shape) -> Any:
