@@ -1,4 +1,4 @@
-"""Help texts, the page and error messages avoid the worst patterns of the style guide."""
+"""Help, the page, errors and docstrings avoid the worst patterns of the style guide."""
 
 import ast
 import re
@@ -77,6 +77,13 @@ def messages(source):
             yield from strings_of(node.value)
 
 
+def docstrings(source):
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, kinds):
+            yield ast.get_docstring(node) or ""
+
+
 def page_strings(path):
     text = path.read_text()
     if path.suffix == ".html":
@@ -103,8 +110,10 @@ def test_every_option_has_help(command):
 @pytest.mark.parametrize(
     "path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE))
 )
-def test_messages_are_plain_english(path):
-    assert [problem for text in messages(path.read_text()) for problem in problems(text)] == []
+def test_messages_and_docstrings_are_plain_english(path):
+    source = path.read_text()
+    texts = [*messages(source), *docstrings(source)]
+    assert [problem for text in texts for problem in problems(text)] == []
 
 
 @pytest.mark.parametrize(

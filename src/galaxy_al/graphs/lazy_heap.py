@@ -49,7 +49,7 @@ class LazyHeap(Generic[Entry]):
         self._current.pop(key, None)
 
     def bound(self) -> Entry | None:
-        """An entry that is no larger than the smallest; it may be out of date."""
+        """An entry not larger than the smallest; it may be out of date."""
         return self._heap[0] if self._heap else None
 
     def smallest(self) -> Entry | None:

@@ -1,4 +1,4 @@
-"""Graphs of neighbours: building them, and how far every node is from the nearest label."""
+"""Graphs of neighbours: building them, and the distance of every node to the nearest label."""
 
 from __future__ import annotations
 

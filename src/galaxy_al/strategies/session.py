@@ -33,7 +33,7 @@ class LineView:
         The ranks between which the next question lies; beyond the ends of the ranking where no
         label bounds them.
     order
-        How far GALAXY looks around its cuts; 1 while it bisects.
+        The order of the graph around its cuts; 1 while GALAXY bisects.
     labels
         Ranks of labels, and whether they are of the class. If there are many, a selection.
     """
