@@ -1,115 +1,171 @@
-"""head="auto" against a grid of fixed heads, on labels chosen at random and by GALAXY.
+"""What one training of head="auto" costs, beside the matrix product it cannot do without.
 
-Run:  GALAXY_AL_DATA=FOLDER .venv/bin/python benchmarks/head.py      (about half an hour)
+Run:  .venv/bin/python benchmarks/head.py [--sizes 100000,1000000,10000000]    (about ten minutes)
 
-FOLDER holds the embeddings cifar10-embeddings.npz, cifar100-embeddings.npz and svhn-embeddings.npz.
-Prints the table of docs/appendix/default.md: how far the head is
-from the best of the grid, which is chosen by the truth,
-for every row and each of the two measures.
+A pool of N x d in single precision lies on disk and is memory-mapped. Training and scoring the
+whole pool is compared with one product of N x d x min(L, 1000), computed in the same blocks, plus
+reading the pool once. "Later" is a round with 100 labels more than the training before it.
+Memory is the peak of the process beyond what it held before the training, less the pages of the
+pool. Every line is from its own process. Prints the table of docs/appendix/benchmarks.md.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
 import time
-from dataclasses import replace
-from itertools import product
+from pathlib import Path
 
 import numpy as np
 
-from galaxy_al.experiments.datasets import load_labeled_pool
-from galaxy_al.metrics import balanced_accuracy, rare_average_precision
-from galaxy_al.models.kernel import KernelTrainer
-from galaxy_al.models.networks.training import RECIPES, Trainer
-from galaxy_al.simulation import simulate
+from galaxy_al.models.auto import AutoTrainer
+from galaxy_al.snapshot import row_blocks
+from galaxy_al.system.threads import run_in_threads
 
-SETTINGS = ("cifar10-2", "cifar10-3", "cifar100-2", "cifar100-3", "cifar100-10", "svhn-2", "svhn-3")
-COUNTS = (200, 500, 1000, 2000)
-SEEDS = (0, 1)
-MEASURES = ("balanced accuracy", "average precision")
-GRID = [("linear", decay) for decay in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)]
-GRID += [("mlp", decay) for decay in (1e-3, 1e-2, 1e-1)]
+WIDTHS = {100_000: 256, 1_000_000: 256, 10_000_000: 64}
+CLASSES = (2, 10)
+LABELS = (200, 1000, 5000)
+NEW = 100
+PRODUCT_COLUMNS = 1000
+ROWS = 1 << 12
 
 
-def fixed(network, weight_decay, n_classes):
-    recipe = replace(RECIPES[network], weight_decay=weight_decay)
-    return Trainer(network, n_classes=n_classes, recipe=recipe)
+def make_pool(path, size, width):
+    """Points around 50 centres, written block by block."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(50, width)).astype(np.float32)
+    pool = np.lib.format.open_memmap(path, "w+", np.float32, (size, width))
+    for low, high in row_blocks(size, 1 << 17):
+        noise = rng.standard_normal((high - low, width), dtype=np.float32)
+        pool[low:high] = noise + centers[rng.integers(50, size=high - low)]
+    pool.flush()
 
 
-def orders(data, seed):
-    """In which order examples were labelled, at random and by GALAXY."""
-    head = fixed("linear", 1e-2, int(data.truth.max()) + 1)
-    history = simulate(data.items, data.truth, "galaxy", head, rounds=20, seed=seed)
-    by_galaxy = [index for step in history for index in step.indices]
-    at_random = np.random.default_rng(seed).permutation(len(data.truth))[: max(COUNTS)]
-    return {"random": at_random.tolist(), "galaxy": by_galaxy}
+def labels_of(pool, n_labels, n_classes):
+    """Rare classes are those nearest to one point each; a third of the labels are rare."""
+    rng = np.random.default_rng(1)
+    chosen = rng.choice(len(pool), n_labels, replace=False)
+    rows = np.asarray(pool[np.sort(chosen)])
+    scores = rows @ rng.normal(size=(pool.shape[1], n_classes - 1))
+    is_rare = scores.max(axis=1) >= np.quantile(scores.max(axis=1), 2 / 3)
+    classes = np.where(is_rare, scores.argmax(axis=1), n_classes - 1)
+    return dict(zip(np.sort(chosen).tolist(), classes.tolist()))
 
 
-def judged(trainer, data, labels):
-    """Balanced accuracy, average precision and the seconds of training and scoring."""
+def read_once(pool):
     begin = time.perf_counter()
-    proba = trainer.fit(data.items, labels).proba(data.items)
-    seconds = time.perf_counter() - begin
-    other = proba.shape[1] - 1
-    accuracy = balanced_accuracy(data.truth, proba.argmax(axis=1))
-    return accuracy, rare_average_precision(data.truth, proba, other), seconds
+    total = np.zeros(pool.shape[1])
+    for low, high in row_blocks(len(pool), ROWS):
+        total += pool[low:high].sum(axis=0)
+    return time.perf_counter() - begin
 
 
-def row(cells):
-    print(f"| {' | '.join(cells)} |", flush=True)
+def product(pool, n_columns):
+    """Seconds of the product alone, in threads as the head's own."""
+    columns = np.ones((pool.shape[1], n_columns), np.float32)
+    begin = time.perf_counter()
+
+    def multiply(bounds):
+        np.asarray(pool[slice(*bounds)]) @ columns
+
+    run_in_threads(multiply, row_blocks(len(pool), ROWS >> 2))
+    return time.perf_counter() - begin
 
 
-def with_best(scores):
-    """The head's score, and the best of the grid's with its name."""
-    network, decay = GRID[scores[1:].argmax()]
-    return [f"{scores[0]:.3f}", f"{scores[1:].max():.3f}, {network} {decay:g}"]
+def train(trainer, pool, labels):
+    begin = time.perf_counter()
+    trainer.fit(pool, labels).proba(pool)
+    return time.perf_counter() - begin
 
 
-def compare(data, labels_of):
-    """Means over the seeds: measures and seconds of the head, and of each of the grid.
+def anonymous_memory():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("Linux only")
 
-    The last are the head's seconds in a loop, which has trained it with 100 labels fewer before.
-    """
-    n_classes = int(data.truth.max()) + 1
-    runs = []
-    for labels in labels_of:
-        heads = [KernelTrainer(n_classes=n_classes), *(fixed(*entry, n_classes) for entry in GRID)]
-        in_a_loop = KernelTrainer(n_classes=n_classes)
-        in_a_loop.fit(data.items, dict(list(labels.items())[:-100]))
-        runs.append([judged(head, data, labels) for head in (*heads, in_a_loop)])
-    return np.mean(runs, axis=0).T
+
+def measure(path, n_classes, n_labels):
+    """One line of the table, in this process."""
+    import threading
+
+    pool = np.load(path, mmap_mode="r")
+    labels = labels_of(pool, n_labels + NEW, n_classes)
+    first = dict(list(labels.items())[:n_labels])
+    trainer = AutoTrainer(n_classes=n_classes)
+    AutoTrainer(n_classes=n_classes).fit(np.asarray(pool[:2000]), {0: 0, 1: n_classes - 1})  # warm
+    reading = min(read_once(pool) for _ in range(2))
+    before, peak, is_over = anonymous_memory(), 0, threading.Event()
+
+    def watch():
+        nonlocal peak
+        while not is_over.wait(0.01):
+            peak = max(peak, anonymous_memory())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    times = [product(pool, min(n_labels, PRODUCT_COLUMNS))]
+    seconds = train(trainer, pool, first)
+    times.append(product(pool, min(n_labels, PRODUCT_COLUMNS)))
+    later = train(trainer, pool, labels)
+    is_over.set()
+    watcher.join()
+    return {
+        "product": float(np.mean(times)),
+        "reading": reading,
+        "seconds": seconds,
+        "later": later,
+        "memory": (peak - before) / 1e9,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
+
+
+def row(*cells):
+    print(f"| {' | '.join(str(cell) for cell in cells)} |", flush=True)
 
 
 def main():
-    measures = [[measure, "best of grid"] for measure in MEASURES]
-    times = ["time of an MLP's", "in a loop"]
-    row(["setting", "labels by", "labels", *measures[0], *measures[1], *times])
-    row(["---"] * 9)
-    gaps = []
-    for setting in SETTINGS:
-        data = load_labeled_pool(setting, False)
-        chosen = [orders(data, seed) for seed in SEEDS]
-        for by, count in product(("random", "galaxy"), COUNTS):
-            labels_of = [{i: int(data.truth[i]) for i in order[by][:count]} for order in chosen]
-            *scores, seconds = compare(data, labels_of)
-            accuracy, precision = (score[:-1] for score in scores)
-            gaps.append([scores[0] - scores[1:].max() for scores in (accuracy, precision)])
-            times = [f"{seconds[at] / seconds[len(GRID)]:.2f}" for at in (0, -1)]
-            row(
-                [
-                    setting,
-                    by,
-                    f"{count:,}",
-                    *with_best(accuracy),
-                    *with_best(precision),
-                    *times,
-                ]
-            )
-    for measure, gap in zip(MEASURES, np.transpose(gaps)):
-        print(
-            f"\n{measure.capitalize()} less the best of the grid: mean {gap.mean():+.3f}, "
-            f"least {gap.min():+.3f}, "
-            f"more than 0.02 below in {(gap < -0.02).sum()} of {len(gap)} lines."
-        )
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sizes", default=",".join(map(str, WIDTHS)))
+    parser.add_argument("--line", nargs=3)
+    options = parser.parse_args()
+    if options.line:
+        path, n_classes, n_labels = options.line
+        print(json.dumps(measure(path, int(n_classes), int(n_labels))))
+        return
+    row("N", "d", "K", "labels", "product", "reading", "training + scoring", "ratio", "later", "GB")
+    row(*["---"] * 10)
+    for size in map(int, options.sizes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            path, width = Path(folder) / "pool.npy", WIDTHS.get(size, 256)
+            make_pool(path, size, width)
+            for n_classes in CLASSES:
+                for n_labels in LABELS:
+                    line = [str(path), str(n_classes), str(n_labels)]
+                    done = subprocess.run(
+                        [sys.executable, __file__, "--line", *line],
+                        check=True,
+                        capture_output=True,
+                        text=True,
+                    )
+                    found = json.loads(done.stdout)
+                    ratio = (found["seconds"] - found["reading"]) / found["product"]
+                    row(
+                        f"{size:,}",
+                        width,
+                        n_classes,
+                        f"{n_labels:,}",
+                        f"{found['product']:.2f} s",
+                        f"{found['reading']:.2f} s",
+                        f"{found['seconds']:.2f} s",
+                        f"{ratio:.2f}",
+                        f"{found['later']:.2f} s",
+                        f"{found['memory']:.2f}",
+                    )
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class Learner:
     strategy
         A name from `STRATEGIES` or a strategy.
     head
-        What is trained: ``"auto"``, a `KernelTrainer`; ``"linear"``, ``"mlp"`` and ``"resnet18"``,
+        What is trained: ``"auto"``, an `AutoTrainer`; ``"linear"``, ``"mlp"`` and ``"resnet18"``,
         networks of `galaxy_al.models.networks.training`; a scikit-learn classifier, or a function
         that makes one from a seed; or any object with ``fit(pool, labels)`` as `Trainer` has.
     batch_size
@@ -125,7 +125,7 @@ class Learner:
 
     @property
     def proba(self) -> NDArray[np.floating[Any]]:
-        """The class probabilities of the pool by the last training, N x K."""
+        """How likely each class is in the pool by the last training, N x K."""
         return self.snapshot.proba
 
     @property

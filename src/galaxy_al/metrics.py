@@ -69,6 +69,95 @@ def rare_f1(truth: ArrayLike, predicted: ArrayLike, majority: int) -> float:
     return float(np.mean([2 * right[k] / both[k] for k in _rare(truth, majority)]))
 
 
+def rare_precision(truth: ArrayLike, predicted: ArrayLike, majority: int) -> float:
+    """The share of the examples predicted as a rare class that are of that class; 1 if none are.
+
+    Examples
+    --------
+    >>> rare_precision([0, 1, 1, 1], [0, 0, 1, 1], majority=1)
+    0.5
+    """
+    truth, predicted = _both(truth, predicted)
+    alarms = predicted != majority
+    return float(np.mean(truth[alarms] == predicted[alarms])) if alarms.any() else 1.0
+
+
+def rare_recall(truth: ArrayLike, predicted: ArrayLike, majority: int) -> float:
+    """The share of the examples of rare classes that are predicted as their class.
+
+    Examples
+    --------
+    >>> rare_recall([0, 0, 1, 1], [0, 1, 1, 1], majority=1)
+    0.5
+    """
+    truth, predicted = _both(truth, predicted)
+    _rare(truth, majority)
+    rare = truth != majority
+    return float(np.mean(truth[rare] == predicted[rare]))
+
+
+def log_loss(truth: ArrayLike, proba: ArrayLike) -> float:
+    """The mean negative logarithm of the probability of the true class, at most 34.5 each.
+
+    Examples
+    --------
+    >>> round(log_loss([0, 1], [[0.5, 0.5], [0.0, 1.0]]), 3)
+    0.347
+    """
+    truth = _classes(truth, "truth")
+    chosen = np.asarray(proba)[np.arange(len(truth)), truth].astype(np.float64)
+    return float(-np.log(np.maximum(chosen, 1e-15)).mean())
+
+
+def brier_score(truth: ArrayLike, proba: ArrayLike) -> float:
+    """The mean squared distance between the probabilities and the true class as 0 and 1.
+
+    Examples
+    --------
+    >>> brier_score([0, 1], [[0.5, 0.5], [0.0, 1.0]])
+    0.25
+    """
+    truth, table = _classes(truth, "truth"), np.asarray(proba)
+    chosen = table[np.arange(len(truth)), truth].astype(np.float64)
+    squares = np.einsum("ij,ij->i", table, table, dtype=np.float64)
+    return float((squares - 2 * chosen + 1).mean())
+
+
+def calibration_error(wanted: ArrayLike, probability: ArrayLike, n_bins: int = 15) -> float:
+    """The expected calibration error: how far probabilities are from what comes true.
+
+    The examples are cut into bins of equal mass by probability. In each bin, the mean probability
+    is compared with the share that is wanted.
+
+    Examples
+    --------
+    >>> calibration_error([True, False], [0.75, 0.25], n_bins=2)
+    0.25
+    """
+    bins = reliability(wanted, probability, n_bins)
+    total = sum(size for _, _, size in bins)
+    return float(sum(abs(said - true) * size for said, true, size in bins) / total)
+
+
+def reliability(
+    wanted: ArrayLike, probability: ArrayLike, n_bins: int = 15
+) -> list[tuple[float, float, int]]:
+    """Of bins of equal mass: the mean probability, the share that is wanted, and the size.
+
+    Examples
+    --------
+    >>> reliability([True, False], [0.9, 0.1], n_bins=2)
+    [(0.1, 0.0, 1), (0.9, 1.0, 1)]
+    """
+    wanted, probability = np.asarray(wanted), np.asarray(probability, dtype=np.float64)
+    order = np.argsort(probability, kind="stable")
+    return [
+        (float(probability[rows].mean()), float(wanted[rows].mean()), len(rows))
+        for rows in np.array_split(order, n_bins)
+        if len(rows)
+    ]
+
+
 def rare_found(truth: ArrayLike, labeled: ArrayLike, majority: int) -> int:
     """How many of some labelled examples are of a rare class.
 

@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument, PoolExhausted
 from galaxy_al.learner import Learner, Seconds, checked_pool
-from galaxy_al.metrics import balanced_accuracy, rare_average_precision, rare_f1, rare_found
+from galaxy_al.metrics import (
+    balanced_accuracy,
+    brier_score,
+    calibration_error,
+    log_loss,
+    rare_average_precision,
+    rare_f1,
+    rare_found,
+    rare_precision,
+    rare_recall,
+)
+from galaxy_al.models.decisions import DEFAULT_RULE, choose_thresholds
 from galaxy_al.models.protocols import AnyHead
 from galaxy_al.strategies import DEFAULT_STRATEGY, Strategy
 
@@ -29,9 +40,15 @@ class Round:
     n_labels
         Labels given so far.
     balanced_accuracy
-        Over the whole pool, the paper's metric.
+        Over the whole pool, the paper's metric, if the model decides as if all classes were as
+        frequent.
     average_precision, f1
         Of the rare classes, their mean, over the whole pool.
+    precision, recall
+        Of all rare classes together. Like F1 they are of the model's own decisions, with the
+        thresholds that are best for F1 by its own probabilities.
+    log_loss, brier, calibration_error
+        Of the probabilities; the last one of being rare.
     rare_found
         Examples of rare classes labelled so far, whatever the annotator called them.
     indices
@@ -46,6 +63,11 @@ class Round:
     balanced_accuracy: float
     average_precision: float
     f1: float
+    precision: float
+    recall: float
+    log_loss: float
+    brier: float
+    calibration_error: float
     rare_found: int
     indices: tuple[int, ...]
     generator_state: dict[str, Any] = field(repr=False)
@@ -116,13 +138,19 @@ def play_round(
     learner.refit()
     begin = time.perf_counter()
     table = learner.proba if scores is None else scores(learner)
+    balanced = learner.snapshot.balanced if scores is None else table
     majority, labeled = learner.n_classes - 1, list(learner.state.labels)
-    predicted = table.argmax(axis=1)
+    decided = choose_thresholds(DEFAULT_RULE, table, table.mean(axis=0)).classes(table)
     judged = Round(
         n_labels=len(labeled),
-        balanced_accuracy=balanced_accuracy(truth, predicted),
+        balanced_accuracy=balanced_accuracy(truth, balanced.argmax(axis=1)),
         average_precision=rare_average_precision(truth, table, majority),
-        f1=rare_f1(truth, predicted, majority),
+        f1=rare_f1(truth, decided, majority),
+        precision=rare_precision(truth, decided, majority),
+        recall=rare_recall(truth, decided, majority),
+        log_loss=log_loss(truth, table),
+        brier=brier_score(truth, table),
+        calibration_error=calibration_error(truth != majority, 1 - table[:, majority]),
         rare_found=rare_found(truth, labeled, majority),
         indices=tuple(indices),
         generator_state=generator_state,

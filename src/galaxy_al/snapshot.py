@@ -33,7 +33,7 @@ class Snapshot:
     Parameters
     ----------
     proba
-        N x K class probabilities.
+        N x K class probabilities: how likely each class is in the pool.
     labels
         N integers, the class of each example, ``-1`` where it is unknown.
         By default nothing is labelled.
@@ -45,6 +45,9 @@ class Snapshot:
         The majority class; by default the last one.
     skipped
         Indices that cannot be labelled and must not be asked.
+    class_priors
+        How frequent each class is in the pool, by the model; `balanced` divides by it. By default
+        ``proba`` already counts all classes the same.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Snapshot:
     head: tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]] | None
     other: int
     skipped: NDArray[np.integer[Any]]
+    class_priors: NDArray[np.float64] | None
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class Snapshot:
         head: tuple[ArrayLike, ArrayLike] | None = None,
         other: int | None = None,
         skipped: ArrayLike | Set[int] = (),
+        class_priors: ArrayLike | None = None,
     ) -> None:
         table = _checked_proba(proba)
         size, n_classes = table.shape
@@ -80,6 +85,7 @@ class Snapshot:
             "head": _checked_head(head, n_classes),
             "other": _checked_other(other, n_classes),
             "skipped": _checked_indices(skipped, size),
+            "class_priors": _checked_priors(class_priors, n_classes),
         }
         self.__dict__.update(checked)
         if self.head is not None and self.embeddings is not None:
@@ -103,6 +109,16 @@ class Snapshot:
     def n_classes(self) -> int:
         """The number K of classes."""
         return int(self.proba.shape[1])
+
+    @cached_property
+    def balanced(self) -> NDArray[np.floating[Any]]:
+        """N x K class probabilities as if all classes were as frequent.
+
+        Strategies that want the classes to weigh the same read these instead of `proba`.
+        """
+        if self.class_priors is None:
+            return self.proba
+        return _frozen(balanced_proba(self.proba, self.class_priors))
 
     @cached_property
     def required_embeddings(self) -> NDArray[np.floating[Any]]:
@@ -161,6 +177,36 @@ class Snapshot:
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come writable out of a pickle: build the snapshot again.
         return Snapshot, tuple(getattr(self, field.name) for field in fields(self))
+
+
+def balanced_proba(
+    proba: NDArray[np.floating[Any]], class_priors: NDArray[np.float64]
+) -> NDArray[np.floating[Any]]:
+    """Class probabilities as if all classes were as frequent: divided by how frequent they are.
+
+    Examples
+    --------
+    >>> balanced_proba(np.array([[0.1, 0.9]]), np.array([0.1, 0.9])).tolist()
+    [[0.5, 0.5]]
+    """
+    factors = np.zeros_like(class_priors)
+    np.divide(class_priors.max(), class_priors, out=factors, where=class_priors > 0)
+    return reweighted(proba, factors)
+
+
+def reweighted(
+    proba: NDArray[np.floating[Any]], factors: NDArray[np.float64]
+) -> NDArray[np.floating[Any]]:
+    """Each class's probability times a factor, divided by their sum; the same if that is 0."""
+    table = np.empty_like(proba)
+    for start, stop in row_blocks(len(proba), _ROWS_AT_ONCE):
+        rows = proba[start:stop] * factors.astype(proba.dtype)
+        total = rows.sum(axis=1, keepdims=True)
+        is_empty = total[:, 0] <= 0
+        if is_empty.any():
+            rows[is_empty], total[is_empty] = proba[start:stop][is_empty], 1
+        np.divide(rows, total, out=table[start:stop])
+    return table
 
 
 def row_blocks(size: int, rows: int) -> Iterator[tuple[int, int]]:
@@ -284,6 +330,18 @@ def _checked_other(other: int | None, n_classes: int) -> int:
     if not (isinstance(other, (int, np.integer)) and 0 <= other < n_classes):
         raise InvalidArgument(f"other must be a class 0 to {n_classes - 1}, got {other!r}.")
     return int(other)
+
+
+def _checked_priors(class_priors: ArrayLike | None, n_classes: int) -> NDArray[np.float64] | None:
+    if class_priors is None:
+        return None
+    array = np.asarray(class_priors, dtype=np.float64)
+    if array.shape != (n_classes,) or not (array >= 0).all() or not 0 < array.sum() < np.inf:
+        raise InvalidArgument(
+            f"class_priors must be {n_classes} numbers of at least 0, not all 0, "
+            f"got {class_priors!r}."
+        )
+    return _frozen(array)
 
 
 def _checked_indices(indices: ArrayLike | Set[int], size: int) -> NDArray[np.integer[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,21 @@ class _WithModalities(click.Command):
             for name, modality in MODALITIES.items()
         ]
         return [project, *pools, *others]
+
+
+def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> dict[str, float]:
+    """Read one number for all rare classes, or NAME=NUMBER,... for some."""
+    if not text:
+        return {}
+    parts = [part.rpartition("=") for part in text.split(",")]
+    try:
+        if len(parts) == 1 and not parts[0][1]:
+            return dict.fromkeys(classes, float(text))
+        return {name.strip(): float(number) for name, _, number in parts}
+    except ValueError:
+        raise click.BadParameter(
+            f"give one number, or NAME=NUMBER,... per class, got {text!r}.", param_hint=option
+        ) from None
 
 
 @click.command(cls=_WithModalities)
@@ -229,21 +245,38 @@ def export(project: Path, format: ExportFormat | None, output: Path | None) -> N
     type=click.Path(path_type=Path),
     help="By default the folder `model` in the project's folder.",
 )
-def train(project: Path, output: Path | None) -> None:
-    """Train the classifier on all labels of a project and save it.
+@click.option(
+    "--decide",
+    default="f1",
+    show_default=True,
+    metavar="RULE",
+    help="What decisions should be good at: f1, balanced, precision=P, recall=R or "
+    "cost=MISSED:FALSE.",
+)
+@click.option("--onnx", is_flag=True, help="Also write model.onnx.")
+def train(project: Path, output: Path | None, decide: str, onnx: bool) -> None:
+    """Train the classifier on all labels of a project and save it with its thresholds.
+
+    It prints how good the decisions are expected to be on data like the pool.
 
     \b
     Example:
       galaxy-al train scratches
+      galaxy-al train scratches --decide precision=0.9
       galaxy-al predict scratches/model new-photos/
     """
+    from galaxy_al.experiments.plots import save_decision_figure
     from galaxy_al.labelling.model import save_trained_model
     from galaxy_al.labelling.project import check_output
 
     output = output or project / "model"
     check_output(project, output)
-    n_labels = save_trained_model(project, output)
-    click.echo(f"Trained on {n_labels:,} labels: {output}")
+    trained = save_trained_model(project, output, decide, onnx=onnx)
+    report = trained.report
+    save_decision_figure(output / "precision-recall.png", report, trained.proba)
+    click.echo(f"Trained on {sum(report.counts):,} labels: {output}")
+    for line in report.lines():
+        click.echo(line)
 
 
 @click.command()
@@ -256,6 +289,16 @@ def train(project: Path, output: Path | None) -> None:
     show_default=True,
     help="The table to write: .csv, .jsonl or .parquet.",
 )
+@click.option(
+    "--threshold",
+    metavar="P",
+    help="Decide for a rare class from this probability on, or NAME=P,... per class.",
+)
+@click.option(
+    "--prevalence",
+    metavar="SHARE",
+    help="The share of the rare class in this pool, or NAME=SHARE,... per class.",
+)
 def predict(
     model: Path,
     pool: Path,
@@ -263,25 +306,36 @@ def predict(
     column: str | None,
     id_column: str | None,
     output: Path,
+    threshold: str | None,
+    prevalence: str | None,
 ) -> None:
-    """Predict the classes of a pool with a saved model, and write the probabilities.
+    """Predict the classes of a pool with a saved model: decisions and probabilities.
 
-    MODEL is a folder written by `galaxy-al train` or `save_model`.
+    MODEL is a folder written by `galaxy-al train` or `save_model`. If a class is rarer or more
+    frequent in this pool than in the one that the model was trained with, give its --prevalence.
 
     \b
     Example:
-      galaxy-al predict scratches-model/ photos/ --output probabilities.csv
+      galaxy-al predict scratches/model photos/ --output predictions.csv
+      galaxy-al predict scratches/model photos/ --threshold 0.3
+      galaxy-al predict scratches/model photos/ --prevalence scratch=0.001,dent=0.01
     """
     from galaxy_al.data import load_pool
     from galaxy_al.data.tables import check_table_name
-    from galaxy_al.labelling.predictions import predict
+    from galaxy_al.labelling.predictions import check_options, predict
     from galaxy_al.models.saving import load_model
 
     check_table_name(output)
     if output.resolve() == pool.resolve():
         raise GalaxyError(f"{output} is the pool itself and must not be overwritten.")
+    saved = load_model(model)
+    thresholds, shares = (
+        numbers_by_class(text, name, saved.classes[:-1])
+        for text, name in ((threshold, "--threshold"), (prevalence, "--prevalence"))
+    )
+    check_options(saved, thresholds, shares)
     found = load_pool(pool, kind=kind, column=column, id_column=id_column)
-    made = predict(load_model(model), found)
+    made = predict(saved, found, thresholds=thresholds, prevalence=shares)
     made.write(output)
     report_problems(made.bad, len(found))
     click.echo(f"{len(made.ids):,} examples in {output}")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from galaxy_al.experiments.curves import WINDOW, Curve
 from galaxy_al.experiments.theory import Check
+from galaxy_al.models.decisions import ThresholdCurve
+from galaxy_al.models.report import ModelReport
 from galaxy_al.system.files import writing
 
 # Okabe and Ito's palette for colour-blind readers; the ninth method and later ones are dashed.
@@ -50,6 +54,24 @@ def setting_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
         _legend_by_height(row[1], {label: curve.mean()[-1] for label, curve in curves.items()})
     _title(figure, title)
     return figure
+
+
+def save_decision_figure(path: Path, report: ModelReport, proba: NDArray[Any]) -> None:
+    """Draw precision and recall of each rare class for all thresholds, and the chosen one."""
+    figure = Figure(figsize=(6, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for k, name in enumerate(report.classes[:-1]):
+        curve, color = ThresholdCurve.of(proba[:, k]), COLORS[k % len(COLORS)]
+        axes.plot(curve.recall, curve.precision, color=color, label=name)
+        above = np.flatnonzero(curve.thresholds >= report.decision.thresholds[k])
+        if len(above):
+            axes.plot(curve.recall[above[-1]], curve.precision[above[-1]], "o", color=color)
+    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.02), ylim=(0, 1.02))
+    axes.legend(frameon=False, loc="lower left")
+    axes.grid(alpha=0.3)
+    _title(figure, "Expected on data like the pool; the dots are the chosen thresholds")
+    with writing(path) as part:
+        figure.savefig(part, dpi=150, format="png")
 
 
 def theory_figure(checks: Sequence[Check]) -> Figure:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.experiments.suite import MEASURES, Run, config_key
+from galaxy_al.experiments.suite import DETAILS, MEASURES, Run, config_key
 from galaxy_al.simulation import Round
 from galaxy_al.system.migrations import migrate, refuse_newer, schema_version
 from galaxy_al.version import __version__
@@ -48,7 +48,8 @@ def _rename_methods(db: sqlite3.Connection) -> None:
         db.execute("update rounds set key = ? where key = ?", (new, key))
 
 
-_STEPS = (_FIRST_SCHEMA, _rename_methods)
+_DETAILS = tuple(f"alter table rounds add column {name} real" for name in DETAILS)
+_STEPS = (_FIRST_SCHEMA, _rename_methods, _DETAILS)
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Results:
             Seconds that the whole round took.
         """
         row: dict[str, Any] = {"key": run.key, "round": number, "n_labels": step.n_labels}
-        row |= {measure: getattr(step, measure) for measure in MEASURES}
+        row |= {measure: getattr(step, measure) for measure in (*MEASURES, *DETAILS)}
         row |= {**asdict(step.seconds), "whole": whole, "indices": json.dumps(step.indices)}
         row["generator_state"] = json.dumps(step.generator_state)
         with self._naming():

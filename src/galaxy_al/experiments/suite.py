@@ -21,6 +21,7 @@ from galaxy_al.system.validation import validated
 Size = Literal["paper", "frozen"]
 SIZES: tuple[Size, ...] = get_args(Size)
 MEASURES = ("balanced_accuracy", "average_precision", "f1", "rare_found")
+DETAILS = ("precision", "recall", "log_loss", "brier", "calibration_error")
 SHOWN_MEASURES = (*MEASURES, "rare_share")
 
 _ONLY_FOR = {

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import token_hex
 
-from threadpoolctl import threadpool_limits
-
 from galaxy_al.errors import GalaxyError, one_line
-from galaxy_al.system.threads import n_threads
+from galaxy_al.system.threads import at_most_threads, n_threads, one_blas_thread
 
 Work = Callable[[], None]
 
@@ -73,7 +71,8 @@ class Background:
 def _attempt(work: Work) -> Training:
     begin, problem = time.perf_counter(), ""
     try:
-        with threadpool_limits(max(n_threads() - 1, 1)):  # one core is left for the annotators
+        # One core is left for the annotators.
+        with one_blas_thread(), at_most_threads(max(n_threads() - 1, 1)):
             work()
     except Exception as error:
         problem = one_line(error)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from galaxy_al.models.kernel import KernelModel, KernelTrainer
+from galaxy_al.models.auto import AutoModel
+from galaxy_al.snapshot import balanced_proba
 
-_FOLDS = 5
 _SAMPLES = 4000
 _QUANTILES = (0.025, 0.975)
 
@@ -25,14 +23,10 @@ class Evaluation:
     high: float
 
 
-def cross_validate(
-    pool: NDArray[np.floating[Any]],
-    labels: Mapping[int, int],
-    random_sample: Collection[int],
-    model: KernelModel,
-    n_classes: int,
-) -> Evaluation | None:
+def cross_validate(model: AutoModel, random_sample: Collection[int]) -> Evaluation | None:
     """Estimate the balanced accuracy of a model on new examples; None if there is only one class.
+
+    Each label is predicted as if the model had not been trained on it.
 
     The strategy asks where the model is unsure, so the model does worse on the labels than on the
     pool. The majority class is therefore evaluated on those of its labels that were sampled at
@@ -48,12 +42,13 @@ def cross_validate(
     random_sample
         The examples that were asked at random.
     """
-    known = np.array(sorted(labels), dtype=np.intp)
-    targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
-    if len(np.unique(targets)) < 2:
+    held_out = model.held_out
+    if held_out is None or len(np.unique(held_out.targets)) < 2:
         return None
-    is_correct = _predict_held_out(pool[known], targets, model, n_classes) == targets
-    is_random = np.isin(known, list(random_sample))
+    targets, n_classes = held_out.targets, model.n_classes
+    predicted = balanced_proba(held_out.proba, model.class_priors).argmax(axis=1)
+    is_correct = predicted == targets
+    is_random = np.isin(held_out.indices, list(random_sample))
     counts = []
     for k in range(n_classes):
         evaluated = targets == k
@@ -80,29 +75,3 @@ def accuracy_interval(counts: list[tuple[int, int]]) -> Evaluation:
     middle = float(np.mean([c / n if n else 0.5 for c, n in counts]))
     # As usual with Jeffreys' prior, the interval contains all correct and all wrong.
     return Evaluation(middle, min(float(low), middle), max(float(high), middle))
-
-
-def _predict_held_out(
-    rows: NDArray[np.floating[Any]],
-    targets: NDArray[np.int64],
-    model: KernelModel,
-    n_classes: int,
-) -> NDArray[np.intp]:
-    """Predict the class of each labelled example with a model that was trained without it.
-
-    These models use the class priors of the pool, as estimated by the whole model.
-    """
-    rng = np.random.default_rng(0)
-    folds = np.empty(len(rows), dtype=np.int64)
-    for k in np.unique(targets):  # each class evenly over the folds
-        members = rng.permutation(np.flatnonzero(targets == k))
-        folds[members] = (np.arange(len(members)) + rng.integers(_FOLDS)) % _FOLDS
-    predicted = np.empty(len(rows), dtype=np.intp)
-    trainer = KernelTrainer(n_classes=n_classes, space=model.space)
-    for fold in np.unique(folds):
-        inside = folds == fold
-        kept = {i: int(targets[i]) for i in np.flatnonzero(~inside).tolist()}
-        seen = np.isin(np.arange(n_classes), list(kept.values()))
-        part = trainer.fit(rows, kept).with_class_priors(np.where(seen, model.class_priors, 0))
-        predicted[inside] = part.proba(rows)[inside].argmax(axis=1)
-    return predicted

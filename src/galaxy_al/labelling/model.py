@@ -18,10 +18,13 @@ from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.project import Project, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.learner import NextRound
+from galaxy_al.models.auto import AutoModel
+from galaxy_al.models.decisions import DEFAULT_RULE, Rule, choose_thresholds
 from galaxy_al.models.embedders import load_embedder
+from galaxy_al.models.estimates import estimate_decisions, held_out_table
 from galaxy_al.models.heads import NETWORKS, make_trainer
-from galaxy_al.models.kernel import KernelModel
 from galaxy_al.models.protocols import Embedder, TrainedModel
+from galaxy_al.models.report import ModelReport
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,8 @@ def evaluate_round(
 ) -> RoundRecord:
     """`cross_validate` the model of a round. The caller adds the round's number and the time."""
     n_classes, labels, found = len(project.classes), ready.state.labels, None
-    if isinstance(ready.model, KernelModel):
-        found = cross_validate(project.vectors, labels, random_sample, ready.model, n_classes)
+    if isinstance(ready.model, AutoModel):
+        found = cross_validate(ready.model, random_sample)
     return RoundRecord(
         number=0,
         n_labels=len(labels),
@@ -117,10 +120,31 @@ def evaluate_round(
     )
 
 
-def save_trained_model(folder: Path, output: Path) -> int:
-    """Train on all labels of a project, save the model, and return the number of labels."""
-    from galaxy_al.models.saving import save_model
+@dataclass(frozen=True)
+class TrainedProject:
+    """A model that was trained and saved.
 
+    Parameters
+    ----------
+    proba
+        The probabilities of the usable examples of the pool as if they were new.
+    """
+
+    model: Any
+    report: ModelReport
+    proba: NDArray[np.floating[Any]]
+
+
+def save_trained_model(
+    folder: Path, output: Path, rule: str = DEFAULT_RULE, *, onnx: bool = False
+) -> TrainedProject:
+    """Train on all labels of a project and save the model with its decisions.
+
+    Nothing is written if the rule cannot be met.
+    """
+    from galaxy_al.models.saving import save_model, save_onnx
+
+    Rule.parse(rule)
     project, savable = open_project(folder), ("auto", *NETWORKS)
     if (head := project.settings.head) not in savable:
         allowed = f"{', '.join(savable[:-1])} and {savable[-1]}"
@@ -130,8 +154,38 @@ def save_trained_model(folder: Path, output: Path) -> int:
     if model is None:
         found = "labels of one class only" if labels else "no labels yet"
         raise GalaxyError(f"{folder} has {found}. Training needs labels of two classes.")
-    save_model(model, output, classes=project.classes, embedder=_embedder(project))
-    return len(labels)
+    trained = _decide(project, model, labels, rule)
+    embedder = _embedder(project)
+    save_model(model, output, classes=project.classes, embedder=embedder, report=trained.report)
+    if onnx:
+        save_onnx(model, trained.report.decision, output / "model.onnx")
+    return trained
+
+
+def _decide(project: Project, model: Any, labels: Sequence[Entry], rule: str) -> TrainedProject:
+    """Choose the thresholds of a trained model, and estimate what they give."""
+    table = model.proba(project.vectors)
+    held_out = model.held_out if isinstance(model, AutoModel) else None
+    if held_out is not None:
+        table = held_out_table(table, held_out)
+    usable = np.setdiff1d(np.arange(len(table)), list(project.bad))
+    class_priors = table[usable].mean(axis=0, dtype=np.float64)
+    if isinstance(model, AutoModel):
+        class_priors = model.class_priors
+    decision = choose_thresholds(rule, table[usable], class_priors)
+    estimate = None
+    if held_out is not None:
+        places = replace(held_out, indices=np.searchsorted(usable, held_out.indices))
+        estimate = estimate_decisions(table[usable], places, decision)
+    report = ModelReport(
+        classes=project.classes,
+        counts=tuple(sum(entry.label == name for entry in labels) for name in project.classes),
+        n_examples=len(usable),
+        class_priors=class_priors,
+        decision=decision,
+        estimate=estimate,
+    )
+    return TrainedProject(model, report, table[usable])
 
 
 def _embedder(project: Project) -> Embedder | None:

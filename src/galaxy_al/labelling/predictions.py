@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import Pool
 from galaxy_al.data.tables import write_table
-from galaxy_al.errors import GalaxyError
+from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.models.decisions import Decision, shifted
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.saving import SavedModel
@@ -19,7 +22,7 @@ from galaxy_al.models.saving import SavedModel
 
 @dataclass(frozen=True)
 class Predictions:
-    """The class probabilities of a pool by a saved model.
+    """The class probabilities of a pool by a saved model, and what it decides.
 
     Parameters
     ----------
@@ -34,21 +37,84 @@ class Predictions:
     ids: list[str]
     classes: tuple[str, ...]
     proba: NDArray[np.floating[Any]]
+    decision: Decision
     bad: list[str]
 
+    @cached_property
+    def decided(self) -> list[str]:
+        """The class that the model decides for each example."""
+        return [self.classes[k] for k in self.decision.classes(self.proba).tolist()]
+
     def write(self, path: Path) -> None:
-        """Write a table: the id, the most likely class and the probability of each class."""
-        likely = [self.classes[k] for k in self.proba.argmax(axis=1).tolist()]
+        """Write a table: the id, the decision and the probability of each class."""
         columns = {f"p_{name}": self.proba[:, k] for k, name in enumerate(self.classes)}
-        write_table(path, {"id": self.ids, "class": likely, **columns})
+        write_table(path, {"id": self.ids, "decision": self.decided, **columns})
 
 
-def predict(saved: SavedModel, pool: Pool) -> Predictions:
-    """Predict the classes of a pool, after embedding it if the model needs that."""
+def predict(
+    saved: SavedModel,
+    pool: Pool,
+    *,
+    thresholds: Mapping[str, float] | None = None,
+    prevalence: Mapping[str, float] | None = None,
+) -> Predictions:
+    """Predict the classes of a pool, after embedding it if the model needs that.
+
+    Parameters
+    ----------
+    thresholds
+        Decide for these rare classes from these probabilities on, instead of the model's own.
+    prevalence
+        How frequent these rare classes are in the pool, if not as in the one it was trained with.
+    """
+    decision = check_options(saved, thresholds or {}, prevalence or {})
     inputs, bad = _inputs(saved, pool)
     good = np.setdiff1d(np.arange(len(pool)), list(bad)).tolist()
     ids = [pool.ids[i] for i in good]
-    return Predictions(ids, saved.classes, saved.model.proba(inputs), list(bad.values()))
+    proba = _with_prevalence(saved, saved.model.proba(inputs), prevalence or {})
+    return Predictions(ids, saved.classes, proba, decision, list(bad.values()))
+
+
+def check_options(
+    saved: SavedModel, thresholds: Mapping[str, float], prevalence: Mapping[str, float]
+) -> Decision:
+    """Refuse thresholds and prevalences that make no sense, and return the decisions to make."""
+    _with_prevalence(saved, np.full((1, len(saved.classes)), 0.5), prevalence)
+    return _with_thresholds(saved, thresholds)
+
+
+def _with_prevalence(
+    saved: SavedModel, proba: NDArray[np.floating[Any]], prevalence: Mapping[str, float]
+) -> NDArray[np.floating[Any]]:
+    shares = _by_index(saved, prevalence)
+    if not shares:
+        return proba
+    if saved.class_priors is None:
+        raise GalaxyError("The model does not say how frequent the classes were: train it again.")
+    return shifted(proba, saved.class_priors, shares)
+
+
+def _with_thresholds(saved: SavedModel, thresholds: Mapping[str, float]) -> Decision:
+    """The decisions of a model, with other thresholds for some rare classes."""
+    given = _by_index(saved, thresholds)
+    if not given:
+        return saved.decision
+    for value in given.values():
+        if not 0 < value <= 1:
+            raise InvalidArgument(f"A threshold must be above 0 and at most 1, got {value:g}.")
+    values = list(saved.decision.thresholds)
+    values[-1] = 0.0  # from here on the majority class has what is left
+    for k, value in given.items():
+        values[k] = value
+    return Decision(saved.decision.rule, tuple(values))
+
+
+def _by_index(saved: SavedModel, by_name: Mapping[str, float]) -> dict[int, float]:
+    rare = saved.classes[:-1]
+    for name in by_name:
+        if name not in rare:
+            raise InvalidArgument(f"{name!r} is not a rare class. Choose from: {', '.join(rare)}.")
+    return {rare.index(name): value for name, value in by_name.items()}
 
 
 def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:

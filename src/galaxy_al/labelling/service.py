@@ -27,7 +27,7 @@ from galaxy_al.labelling.questions import Questions
 from galaxy_al.labelling.resuming import resume, warm_up
 from galaxy_al.labelling.views import Person, Question, Scores, View
 from galaxy_al.learner import NextRound
-from galaxy_al.models.kernel import KernelModel
+from galaxy_al.models.auto import AutoModel
 from galaxy_al.strategies.label_state import LabelState
 
 LEASE_SECONDS = 120.0
@@ -238,7 +238,7 @@ class Service:
                 people=tuple(self._people()),
             )
         state, ids, names = session.state, self.project.pool.ids, self.project.classes
-        priors = model.class_priors if isinstance(model, KernelModel) else np.zeros(1)
+        priors = model.class_priors if isinstance(model, AutoModel) else np.zeros(1)
         labels = {ids[index]: names[label] for index, label in state.labels.items()}
         return make(
             labels=MappingProxyType(labels),

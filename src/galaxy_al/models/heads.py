@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.models.kernel import KernelTrainer
+from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.protocols import AnyHead, TrainsModels
 from galaxy_al.models.sklearn_head import HeadTrainer
 from galaxy_al.system.extras import needs_extra
@@ -25,8 +25,8 @@ class MakeTrainer(Protocol):
         """
 
 
-def _kernel(*, n_classes: int, seed: int, needs: tuple[str, ...]) -> TrainsModels:
-    return KernelTrainer(n_classes=n_classes, seed=seed, keep_head="head" in needs)
+def _auto(*, n_classes: int, seed: int, needs: tuple[str, ...]) -> TrainsModels:
+    return AutoTrainer(n_classes=n_classes, seed=seed, keep_head="head" in needs)
 
 
 def _network(name: Any) -> MakeTrainer:
@@ -43,7 +43,7 @@ NETWORKS = ("linear", "mlp", "resnet18")
 HEADS: Registry[MakeTrainer] = Registry(
     "head",
     "galaxy_al.heads",
-    {"auto": _kernel, **{name: _network(name) for name in NETWORKS}},
+    {"auto": _auto, **{name: _network(name) for name in NETWORKS}},
 )
 
 

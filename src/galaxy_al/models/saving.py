@@ -10,10 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from galaxy_al.errors import GalaxyError, InvalidArgument
-from galaxy_al.models import kernel_saving
-from galaxy_al.models.kernel import KernelModel
+from galaxy_al.models import auto_saving
+from galaxy_al.models.auto import AutoModel
+from galaxy_al.models.decisions import Decision, likeliest
+from galaxy_al.models.onnx_export import save_auto_onnx
 from galaxy_al.models.protocols import Embedder
+from galaxy_al.models.report import ModelReport
 from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import make_folder, reading, writing
 from galaxy_al.version import __version__
@@ -21,8 +27,8 @@ from galaxy_al.version import __version__
 if TYPE_CHECKING:
     from galaxy_al.models.networks.network import Model
 
-WEIGHTS, CARD = "model.safetensors", "card.json"
-_FORMAT = 2  # 1 had other names for the tensors of the kernel head
+WEIGHTS, CARD, README = "model.safetensors", "card.json", "README.md"
+_FORMAT = 3  # before, probabilities were as if all classes were as frequent
 
 
 @dataclass(frozen=True)
@@ -42,37 +48,46 @@ class SavedModel:
         Of the pools it takes: ``"images"``, ``"texts"`` or ``"embeddings"``.
     width
         The length of the vectors it takes; None if it takes images.
+    decision
+        How probabilities become classes.
+    class_priors
+        How frequent each class is in the pool it was trained with; None if that is not known.
     """
 
-    model: Model | KernelModel
+    model: Model | AutoModel
     classes: tuple[str, ...]
     embedder: str | None
     version: str | None
     kind: str
     width: int | None
+    decision: Decision
+    class_priors: NDArray[np.float64] | None = None
 
 
 def save_model(
-    model: Model | KernelModel,
+    model: Model | AutoModel,
     folder: str | Path,
     *,
     classes: Sequence[str],
     embedder: Embedder | None = None,
+    report: ModelReport | None = None,
 ) -> Path:
     """Write a model's weights and its card into a folder, which is made if necessary.
 
     Parameters
     ----------
     model
-        What `KernelTrainer` or `Trainer` made.
+        What `AutoTrainer` or `Trainer` made.
     classes
         Names, the majority class last.
     embedder
         What made the embeddings that the model was trained on.
+    report
+        How it decides, and how good that is. Without it, it decides for the likeliest class.
     """
     folder = Path(folder)
-    if isinstance(model, KernelModel):
-        weights, about = kernel_saving.pack(model)
+    if isinstance(model, AutoModel):
+        weights, about = auto_saving.pack(model)
     else:
         weights, about = _networks().pack(model)
     n_classes = about["shape"]["n_classes"]
@@ -88,6 +103,7 @@ def save_model(
         "classes": list(classes),
         **about,
         "embedder": {"name": embedder.name, "version": embedder.version} if embedder else None,
+        **(report.card() if report else {}),
         "sha256": hashlib.sha256(weights).hexdigest(),
     }
     text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
@@ -95,6 +111,9 @@ def save_model(
     with writing(folder / CARD) as card_path, writing(folder / WEIGHTS) as weights_path:
         card_path.write_text(text, encoding="utf-8")
         weights_path.write_bytes(weights)
+    if report is not None:
+        with writing(folder / README) as readme_path:
+            readme_path.write_text(report.readme(about["kind"]), encoding="utf-8")
     return folder
 
 
@@ -111,13 +130,43 @@ def load_model(folder: str | Path, *, device: str = "auto") -> SavedModel:
         if hashlib.sha256(weights).hexdigest() != card["sha256"]:
             raise GalaxyError(f"{folder / WEIGHTS} is not what {CARD} was written for.")
     width, embedder = card["shape"].get("width"), card["embedder"] or {}
-    unpack = kernel_saving.unpack
-    if card["shape"]["network"] != kernel_saving.NETWORK:
+    unpack = auto_saving.unpack
+    if card["shape"]["network"] != auto_saving.NETWORK:
         unpack = partial(_networks().unpack, device=device)
     with reading(folder / CARD):
         model = unpack(weights, card)
-    classes, kind = tuple(card["classes"]), card["kind"]
-    return SavedModel(model, classes, embedder.get("name"), embedder.get("version"), kind, width)
+        decision, class_priors = _read_decision(card)
+    return SavedModel(
+        model=model,
+        classes=tuple(card["classes"]),
+        embedder=embedder.get("name"),
+        version=embedder.get("version"),
+        kind=card["kind"],
+        width=width,
+        decision=decision,
+        class_priors=class_priors,
+    )
+
+
+def _read_decision(card: dict[str, Any]) -> tuple[Decision, NDArray[np.float64] | None]:
+    n_classes = card["shape"]["n_classes"]
+    if "decision" not in card:
+        return likeliest(n_classes), None
+    thresholds = tuple(float(value) for value in card["decision"]["thresholds"])
+    class_priors = np.array(card["pool"]["class_priors"], dtype=np.float64)
+    is_usable = all(0 <= value <= 1 for value in (*thresholds, *class_priors))
+    if len(thresholds) != n_classes or class_priors.shape != (n_classes,) or not is_usable:
+        raise GalaxyError("its thresholds and class_priors must be one share for each class")
+    return Decision(str(card["decision"]["rule"]), thresholds), class_priors
+
+
+def save_onnx(model: Model | AutoModel, decision: Decision, path: str | Path) -> Path:
+    """Write a model as ONNX: from vectors or images to probabilities and decisions."""
+    if isinstance(model, AutoModel):
+        return save_auto_onnx(model, decision, path)
+    with needs_extra("A saved network", "torch"):
+        from galaxy_al.models.networks import onnx
+    return onnx.save_onnx(model, path, decision)
 
 
 def _networks() -> Any:

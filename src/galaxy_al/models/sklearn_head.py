@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS
 from galaxy_al.models.protocols import Head, MakeHead
-from galaxy_al.snapshot import Snapshot
-
-LOGIT_WITHOUT_LABELS = -100.0  # of a class that has none: its probability is as good as 0
+from galaxy_al.snapshot import Snapshot, reweighted
 
 
 class HeadTrainer:
@@ -34,13 +33,16 @@ class HeadTrainer:
 
     def fit(self, pool: Any, labels: Mapping[int, int]) -> HeadModel:
         """Train on the labelled examples of a table of embeddings."""
-        head = self._make_head(self._seed)
+        head, class_priors = self._make_head(self._seed), None
         is_trained = len(set(labels.values())) > 1
         if is_trained:
             indices = sorted(labels)
             targets = np.array([labels[i] for i in indices])
-            head.fit(pool[indices], targets, **_class_weights(head, targets))
-        return HeadModel(head, self._n_classes, self._keep_features, is_trained)
+            weights = _class_weights(head, targets)
+            head.fit(pool[indices], targets, **weights)
+            if weights:
+                class_priors = np.bincount(targets, minlength=self._n_classes) / len(targets)
+        return HeadModel(head, self._n_classes, self._keep_features, is_trained, class_priors)
 
 
 @dataclass(frozen=True)
@@ -49,23 +51,34 @@ class HeadModel:
 
     A class that had no label gets probability 0. While only one class had labels there was
     nothing to learn, and all classes are equally likely.
+
+    Parameters
+    ----------
+    class_priors
+        The share of each class in the labels, if the classifier was trained to count all classes
+        the same; its probabilities are multiplied by it.
     """
 
     head: Head
     n_classes: int
     keep_features: bool
     is_trained: bool
+    class_priors: NDArray[np.float64] | None = None
 
     def snapshot(self, pool: Any, labels: NDArray[Any] | None = None) -> Snapshot:
         """Scores of a table of embeddings, and what else strategies need."""
         if not self.is_trained:
             return self._untrained_snapshot(pool, labels)
         features, final = _last_stage(self.head, pool)
-        proba = np.zeros((len(pool), self.n_classes))
+        proba: NDArray[np.floating[Any]] = np.zeros((len(pool), self.n_classes))
         proba[:, final.classes_] = final.predict_proba(features)
+        priors = self.class_priors
+        if priors is not None:
+            proba = reweighted(proba, priors)
         if not self.keep_features:
-            return Snapshot(proba, labels, pool)
-        return Snapshot(proba, labels, _dense(features), last_layer(final, self.n_classes))
+            return Snapshot(proba, labels, pool, class_priors=priors)
+        layer = last_layer(final, self.n_classes)
+        return Snapshot(proba, labels, _dense(features), layer, class_priors=priors)
 
     def _untrained_snapshot(self, pool: Any, labels: NDArray[Any] | None) -> Snapshot:
         proba = np.full((len(pool), self.n_classes), 1 / self.n_classes)

@@ -131,7 +131,7 @@ class Finder:
         return self._found(near, scores)
 
     def _found(self, indices: list[int], scores: Scores) -> Found:
-        proba = np.round(scores.proba[indices if scores.is_trained else []], 4)
+        proba = np.round(scores.proba[indices if scores.is_trained else []].astype(np.float64), 6)
         return Found(examples=self._show(indices), proba=proba.tolist())
 
     def _show(self, indices: Iterable[int]) -> list[Example]:

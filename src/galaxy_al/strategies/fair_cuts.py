@@ -179,9 +179,9 @@ class FairCutsSession(GuessingSession):
         if not new:
             return
         nodes, is_target, ends = {}, {}, {}
-        for target, (order, _) in zip(new, sort_nodes(self.snapshot.proba, known, new)):
+        for target, (order, _) in zip(new, sort_nodes(self.snapshot.balanced, known, new)):
             nodes[target], is_target[target] = known[order], labels[order] == target
             ends[target] = gap_ends(nodes[target], is_target[target])
-        for target, ranking in build_rankings(self.snapshot.proba, ends).items():
+        for target, ranking in build_rankings(self.snapshot.balanced, ends).items():
             places = [ranking.place(node) for node in nodes[target].tolist()]
             self._rankings[target] = _LabeledRanking(ranking, places, is_target[target].tolist())

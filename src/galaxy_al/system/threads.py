@@ -3,9 +3,55 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 def n_threads() -> int:
-    """The number in ``OMP_NUM_THREADS``; by default one per core."""
+    """The number in ``OMP_NUM_THREADS``, by default one per core; fewer in `at_most_threads`."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(wanted) if wanted.isdecimal() and int(wanted) else os.cpu_count() or 1
+    count = int(wanted) if wanted.isdecimal() and int(wanted) else os.cpu_count() or 1
+    limit = _limit.get()
+    return count if limit is None else min(count, limit)
+
+
+@contextmanager
+def at_most_threads(count: int) -> Iterator[None]:
+    """Use no more threads than these for the work that this thread does here."""
+    before = _limit.set(count)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let every matrix product use one thread.
+
+    The threads of a BLAS library wait for each other without sleeping. If another process uses the
+    cores, small products on two threads take ten times as long as on one.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+def run_in_threads(work: Callable[[Item], None], items: Iterable[Item]) -> None:
+    """Do some work for each item, in `n_threads` threads with one BLAS thread each."""
+    with one_blas_thread():
+        if n_threads() == 1:
+            for item in items:
+                work(item)
+            return
+        with ThreadPoolExecutor(n_threads()) as threads:
+            for _ in threads.map(work, items):
+                pass

@@ -14,10 +14,10 @@ from torch.nn import functional
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.images import ResizedImages, Size
+from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS
 from galaxy_al.models.networks.devices import mixed_precision
 from galaxy_al.models.networks.resnet import ResNet18
-from galaxy_al.models.sklearn_head import LOGIT_WITHOUT_LABELS
-from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.snapshot import Snapshot, reweighted, row_blocks
 
 NetworkName = Literal["linear", "mlp", "resnet18"]
 NETWORKS: tuple[NetworkName, ...] = get_args(NetworkName)
@@ -92,14 +92,24 @@ class Model:
 
     Parameters
     ----------
-    seen
-        The classes that had labels.
+    counts
+        How many labels each class had. The network was trained to count all classes the same; its
+        probabilities are multiplied by these.
     """
 
     def __init__(
-        self, shape: Shape, network: Any, seen: NDArray[np.int64], device: torch.device
+        self, shape: Shape, network: Any, counts: NDArray[np.int64], device: torch.device
     ) -> None:
-        self.shape, self.network, self.seen, self.device = shape, network, seen, device
+        self.shape, self.network, self.counts, self.device = shape, network, counts, device
+        self.seen = np.flatnonzero(counts)
+
+    @property
+    def class_priors(self) -> NDArray[np.float64] | None:
+        """The share of each class in the labels; None while only one has any."""
+        if len(self.seen) < 2:
+            return None
+        shares: NDArray[np.float64] = self.counts / self.counts.sum()
+        return np.maximum(shares, FLOOR)
 
     @property
     def n_classes(self) -> int:
@@ -108,15 +118,27 @@ class Model:
 
     def proba(self, pool: Any) -> NDArray[np.float32]:
         """The class probabilities of all examples, N x K; the pool is read in blocks."""
+        return self._in_pool(self.balanced(pool))
+
+    def balanced(self, pool: Any) -> NDArray[np.float32]:
+        """The class probabilities of all examples, as if all classes were as frequent."""
         return self._run(inputs_of(pool, self.shape), None)
 
     def snapshot(self, pool: Any, labels: NDArray[Any] | None = None) -> Snapshot:
         """What strategies need: scores, the inputs of the last layer, and the last layer."""
         inputs = inputs_of(pool, self.shape)
-        if self.shape.network == "linear":
-            return Snapshot(self._run(inputs, None), labels, inputs, self.last_layer())
-        embeddings = np.empty((len(inputs), self.network.head.in_features), dtype=np.float32)
-        return Snapshot(self._run(inputs, embeddings), labels, embeddings, self.last_layer())
+        embeddings, found = inputs, None
+        if self.shape.network != "linear":
+            found = np.empty((len(inputs), self.network.head.in_features), dtype=np.float32)
+            embeddings = found
+        proba = self._in_pool(self._run(inputs, found))
+        return Snapshot(
+            proba, labels, embeddings, self.last_layer(), class_priors=self.class_priors
+        )
+
+    def _in_pool(self, balanced: NDArray[np.float32]) -> NDArray[Any]:
+        priors = self.class_priors
+        return balanced if priors is None else reweighted(balanced, priors)
 
     def last_layer(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The weights, K x d, and biases of the last layer; those of unseen classes are far off."""

@@ -27,7 +27,7 @@ def pack(model: Model) -> tuple[bytes, dict[str, Any]]:
     takes_images = model.shape.network == "resnet18"
     about = {
         "shape": asdict(model.shape),
-        "classes_with_labels": model.seen.tolist(),
+        "labels_per_class": model.counts.tolist(),
         "kind": "images" if takes_images else "embeddings",
         "preprocessing": _IMAGES if takes_images else {},
     }
@@ -36,18 +36,18 @@ def pack(model: Model) -> tuple[bytes, dict[str, Any]]:
 
 def unpack(weights: bytes, card: dict[str, Any], device: str) -> Model:
     """The network again."""
-    shape, seen = _shape(card)
+    shape, counts = _shape(card)
     tensors = load(weights)
     _check_shapes(shape, tensors)
     with torch.random.fork_rng(devices=[]):
         network = shape.make()
     network.load_state_dict(tensors)
     target = pick_device(device)
-    return Model(shape, network.to(target), seen, target)
+    return Model(shape, network.to(target), counts, target)
 
 
 def _shape(card: dict[str, Any]) -> tuple[Shape, NDArray[np.int64]]:
-    """The network's shape and the classes that had labels, if the card makes sense."""
+    """The network's shape and how many labels each class had, if the card makes sense."""
     size = card["shape"].pop("image_size")
     shape = Shape(**card["shape"], image_size=tuple(size) if size else None)
     needed = {
@@ -59,10 +59,10 @@ def _shape(card: dict[str, Any]) -> tuple[Shape, NDArray[np.int64]]:
         raise GalaxyError(f"unknown network {shape.network!r}")
     if not all(type(n) is int and n > 0 for n in (shape.n_classes, *needed[shape.network])):
         raise GalaxyError("the numbers of its shape must be positive")
-    seen = card["classes_with_labels"]
-    if seen != sorted({k for k in range(shape.n_classes) if k in seen}):
-        raise GalaxyError("classes_with_labels must be some of the classes' numbers, in order")
-    return shape, np.array(seen, dtype=np.int64)
+    counts = card["labels_per_class"]
+    if len(counts) != shape.n_classes or not all(type(n) is int and n >= 0 for n in counts):
+        raise GalaxyError("labels_per_class must be a number of at least 0 for each class")
+    return shape, np.array(counts, dtype=np.int64)
 
 
 def _check_shapes(shape: Shape, tensors: dict[str, Tensor]) -> None:

@@ -12,16 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from galaxy_al.models.decisions import Decision, likeliest
 from galaxy_al.models.networks.network import FLOOR, Model, check_network, scaled_images
 from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import make_folder, writing
 
 
-def save_onnx(model: Model, path: str | Path) -> Path:
-    """Write a model as ONNX: one input of any number of examples, one output of probabilities.
+def save_onnx(model: Model, path: str | Path, decision: Decision | None = None) -> Path:
+    """Write a model as ONNX: from any number of examples to probabilities and decisions.
 
     The input ``embeddings`` is N x d in single precision; the input ``images`` N x H x W x 3 in
-    bytes, which are scaled within.
+    bytes, which are scaled within. The output ``probabilities`` is N x K; the output ``decisions``
+    the index of the class that is decided for each example, by default the likeliest.
     """
     path = Path(path)
     check_network(model)
@@ -32,7 +34,8 @@ def save_onnx(model: Model, path: str | Path) -> Path:
     else:
         assert shape.width is not None
         name, example = "embeddings", torch.zeros(2, shape.width)
-    scores = _Scores(model).eval().to("cpu")
+    decision = decision or likeliest(model.n_classes)
+    scores = _Scores(model, decision).eval().to("cpu")
     make_folder(path.parent)
     with writing(path) as part:
         _quietly_export(scores, example, name, part)
@@ -41,9 +44,9 @@ def save_onnx(model: Model, path: str | Path) -> Path:
 
 
 class _Scores(nn.Module):
-    """A model from its inputs to its probabilities, as one network."""
+    """A model from its inputs to its probabilities and decisions, as one network."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, decision: Decision) -> None:
         super().__init__()
         self.network, self.is_trained = model.network, len(model.seen) > 1
         self.takes_images = model.shape.network == "resnet18"
@@ -51,15 +54,30 @@ class _Scores(nn.Module):
         self.left = 1 - FLOOR * len(unseen)
         floor, hidden = torch.zeros(model.n_classes), torch.zeros(model.n_classes)
         floor[unseen], hidden[unseen] = FLOOR, -torch.inf
+        priors = np.ones(model.n_classes) if model.class_priors is None else model.class_priors
+        self.limits = nn.Buffer(torch.as_tensor(decision.limits))
+        self.majority_is_the_rest = decision.majority_is_the_rest
+        self.priors = nn.Buffer(torch.as_tensor(priors, dtype=torch.float32))
         self.floor = nn.Buffer(floor)
         self.hidden = nn.Buffer(hidden)
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        proba = self.proba(inputs)
+        times = proba / self.limits
+        if self.majority_is_the_rest:
+            rest = torch.full_like(times[:, -1:], float(np.nextafter(np.float32(1), 0)))
+            times = torch.cat([times[:, :-1], rest], dim=1)
+        return proba, times.argmax(dim=1)
+
+    def proba(self, inputs: Tensor) -> Tensor:
+        """The probabilities in the pool."""
         inputs = scaled_images(inputs) if self.takes_images else inputs
         logits = self.network.head(self.network.embed(inputs))
         if not self.is_trained:
             return torch.softmax(logits * 0, dim=1)
-        return self.floor + self.left * torch.softmax(logits + self.hidden, dim=1)
+        balanced = self.floor + self.left * torch.softmax(logits + self.hidden, dim=1)
+        in_pool = balanced * self.priors
+        return in_pool / in_pool.sum(dim=1, keepdim=True)
 
 
 def _quietly_export(scores: _Scores, example: Tensor, name: str, path: Path) -> None:
@@ -74,7 +92,7 @@ def _quietly_export(scores: _Scores, example: Tensor, name: str, path: Path) -> 
                 (example,),
                 path,
                 input_names=[name],
-                output_names=["probabilities"],
+                output_names=["probabilities", "decisions"],
                 dynamic_shapes=({0: torch.export.Dim("examples")},),
                 external_data=False,
                 dynamo=True,

@@ -145,7 +145,8 @@ class Trainer:
             if len(seen) > 1:
                 labeled = as_tensor(_finite(inputs[index], index), self.device)
                 _optimize(network, labeled, torch.as_tensor(targets).to(self.device), self.recipe)
-        return Model(shape, network, seen, self.device)
+        counts = np.bincount(targets, minlength=self.n_classes)
+        return Model(shape, network, counts, self.device)
 
     def _make(self, shape: Shape) -> Any:
         network = shape.make()

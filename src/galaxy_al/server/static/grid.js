@@ -42,7 +42,7 @@ export class GridView {
     const label = byId("grid-class").value;
     const at = this.classes.indexOf(label);
     const title = ({ proba }) => (proba.some((row) => row[at] > 0) ? `Most likely ${label}` : `No example of ${label} is labelled yet, so these are in no particular order`);
-    return this.load(() => get("/api/likeliest", { label }), title);
+    return this.load(() => get("/api/likeliest", { label }), title, at);
   }
 
   like(id) { return this.load(() => get("/api/like", { id }), `Like ${id}`); }
@@ -63,15 +63,15 @@ export class GridView {
     }
   }
 
-  async load(request, title) {
+  // The tiles show how likely the class at an index is; by default, each one's likeliest class.
+  async load(request, title, at) {
     const found = await this.newest(request);
     if (!found) return;
     const { examples, proba } = found;
-    this.show(examples.map((example, i) => this.tile(example, proba[i])));
+    this.show(examples.map((example, i) => this.tile(example, proba[i], at)));
     const what = typeof title === "string" ? title : title(found);
     if (!examples.length) return this.say(`${what}: no unlabelled example is left.`);
-    const how = proba.length ? " The percentages assume that all classes are equally frequent." : "";
-    this.say(`${what}: ${examples.length} unlabelled. Select some, then press a class.${how}`);
+    this.say(`${what}: ${examples.length} unlabelled. Select some, then press a class.`);
   }
 
   async walk(id, radius) {
@@ -90,18 +90,19 @@ export class GridView {
     if (!tiles.length) byId("grid").append(element("li", { className: "hint", textContent: "Nothing is left." }));
   }
 
-  tile(example, proba) {
+  tile(example, proba, at) {
     const button = element("button", { type: "button", className: "tile" }, content(example, 320));
     button.dataset.id = example.id;
     button.setAttribute("aria-pressed", "false");
-    button.append(element("span", { className: "caption", textContent: proba ? this.guess(proba) : "" }));
+    button.append(element("span", { className: "caption", textContent: proba ? this.guess(proba, at) : "" }));
     button.addEventListener("click", () => this.select(button));
     return element("li", {}, button);
   }
 
-  guess(proba) {
-    const likely = proba.indexOf(Math.max(...proba));
-    return `${this.classes[likely]} ${Math.round(proba[likely] * 100)}%`;
+  guess(proba, at = proba.indexOf(Math.max(...proba))) {
+    const percent = proba[at] * 100;
+    const digits = percent > 0 && percent < 1 ? 1 : 0;
+    return `${this.classes[at]} ${percent > 0 && percent < 0.05 ? "under 0.1" : percent.toFixed(digits)}%`;
   }
 
   step(example, size) {

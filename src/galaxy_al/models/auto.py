@@ -1,0 +1,196 @@
+"""The head that needs no choices: it learns from few labels on vectors of any kind.
+
+A kernel head serves embeddings best. In tables of few columns, each with a meaning of its own,
+trees are as good and make other errors: there the two are averaged. The probabilities are those
+in the pool: how frequent the classes are is read off the pool and not off the labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.models.calibration import Calibration, fit_calibration
+from galaxy_al.models.forest import Forest, fit_forest, held_out_log_proba
+from galaxy_al.models.kernel import KernelModel, KernelTrainer
+from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds, softmax
+from galaxy_al.snapshot import Snapshot, balanced_proba, row_blocks
+from galaxy_al.system.threads import run_in_threads
+
+FEW_COLUMNS = 48
+_WIDTH_OF_FEW = 0.7  # of the kernel, in median distances
+_CANDIDATES = 50_000  # examples that the trees look at: those likeliest to be rare
+_ROWS_AT_ONCE = 1 << 14
+
+
+class AutoTrainer:
+    """Trains the default head.
+
+    Parameters
+    ----------
+    keep_head
+        Snapshots get the kernel head's last layer and its inputs; otherwise the embeddings.
+
+    Examples
+    --------
+    >>> embeddings = np.array([[0.0, 1.0], [0.1, 0.9], [1.0, 0.0], [0.9, 0.2]])
+    >>> model = AutoTrainer(n_classes=2).fit(embeddings, {0: 0, 2: 1})
+    >>> model.proba(embeddings).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+
+    def __init__(self, *, n_classes: int, seed: int = 0, keep_head: bool = False) -> None:
+        self._n_classes, self._seed, self._keep_head = n_classes, seed, keep_head
+        self._wide = KernelTrainer(n_classes=n_classes, seed=seed)
+        self._narrow = KernelTrainer(
+            n_classes=n_classes, seed=seed, width=_WIDTH_OF_FEW, per_column=True
+        )
+
+    def fit(self, pool: Table, labels: Mapping[int, int]) -> AutoModel:
+        """Train on the labelled examples of a table of embeddings."""
+        is_narrow = pool.shape[1] <= FEW_COLUMNS
+        kernel = (self._narrow if is_narrow else self._wide).fit(pool, labels)
+        known = np.array(sorted(labels), dtype=np.intp)
+        targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
+        logits, held_out = kernel.logits(pool), kernel.held_out
+        assert held_out is not None
+        trees, trees_from = None, -np.inf
+        if is_narrow and len(set(targets.tolist())) > 1:
+            rows = pool[known], targets, self._n_classes, self._seed
+            trees, trees_from = fit_forest(*rows), _cutoff(logits)
+            held_out = (log_softmax(held_out) + held_out_log_proba(*rows)) / 2
+        kept = kernel if self._keep_head else replace(kernel, scored=None)
+        model = AutoModel(kept, trees, trees_from, keep_head=self._keep_head)
+        model.average_in_trees(logits, pool)
+        calibration = fit_calibration(logits, held_out, known, targets)
+        calibration.apply(held_out)
+        model = replace(model, calibration=calibration)
+        proba = model.calibrated_proba(logits)
+        priors = _class_priors(proba, known, targets)
+        unseen = HeldOut(known, targets, softmax(held_out))
+        return replace(model, class_priors=priors, scored=(pool, proba), held_out=unseen)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The labels of a model, and what it would say of them had it not seen them.
+
+    Parameters
+    ----------
+    indices, targets
+        The labelled examples, ascending, and their classes.
+    proba
+        Their probabilities by models that were trained without them.
+    """
+
+    indices: NDArray[np.intp]
+    targets: NDArray[np.int64]
+    proba: Table
+
+
+@dataclass(frozen=True)
+class AutoModel:
+    """The trained default head.
+
+    Parameters
+    ----------
+    trees
+        None for vectors of many columns.
+    trees_from
+        The trees count for examples that the kernel head gives at least these log odds of being
+        rare. In a large pool all others are hardly ever rare, and trees are slow.
+    class_priors
+        How frequent each class is in the pool; 0 for one without labels, and for all while only
+        one has any.
+    held_out
+        What it says of its labels had it not seen them; None in a saved model.
+    scored
+        The pool it was trained with, and the probabilities of that.
+    """
+
+    kernel: KernelModel
+    trees: Forest | None = None
+    trees_from: float = -np.inf
+    calibration: Calibration = Calibration()  # noqa: RUF009
+    class_priors: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    keep_head: bool = False
+    held_out: HeldOut | None = field(default=None, repr=False)
+    scored: tuple[Table, Table] | None = field(default=None, repr=False)
+
+    @property
+    def n_classes(self) -> int:
+        """The number K of classes."""
+        return len(self.kernel.head[1])
+
+    def proba(self, pool: Table) -> Table:
+        """The class probabilities of all examples, N x K: how likely each class is in the pool.
+
+        A class that had no label gets 0. While only one had, all are equally likely.
+        """
+        if self.scored is not None and self.scored[0] is pool:
+            return self.scored[1]
+        logits = self.kernel.logits(pool)
+        self.average_in_trees(logits, pool)
+        return self.calibrated_proba(logits)
+
+    def balanced(self, pool: Table) -> Table:
+        """The class probabilities of all examples, as if all classes were as frequent."""
+        return balanced_proba(self.proba(pool), self.class_priors)
+
+    def snapshot(self, pool: Table, labels: NDArray[Any] | None = None) -> Snapshot:
+        """The scores of a pool, and what else strategies need."""
+        priors = self.class_priors if self.class_priors.any() else None
+        proba = self.proba(pool)
+        if not self.keep_head:
+            return Snapshot(proba, labels, pool, class_priors=priors)
+        weights, bias = self.kernel.head
+        if priors is not None:
+            bias = bias - np.log(np.where(priors > 0, priors, 1))
+        features = self.kernel.features(pool)
+        return Snapshot(proba, labels, features, (weights, bias), class_priors=priors)
+
+    def average_in_trees(self, logits: Table, pool: Table) -> None:
+        """Average the kernel head's log probabilities with the trees', where these count."""
+        if self.trees is None:
+            return
+        which = np.flatnonzero(rare_log_odds(logits) >= self.trees_from)
+        for low, high in row_blocks(len(which), _ROWS_AT_ONCE):
+            rows = which[low:high]
+            logits[rows] = (log_softmax(logits[rows]) + self.trees.log_proba(pool[rows])) / 2
+
+    def calibrated_proba(self, logits: Table) -> Table:
+        """Turn logits into probabilities, in place."""
+
+        def finish(bounds: tuple[int, int]) -> None:
+            rows = logits[slice(*bounds)]
+            self.calibration.apply(rows)
+            softmax(rows, out=rows)
+
+        run_in_threads(finish, row_blocks(len(logits), _ROWS_AT_ONCE))
+        return logits
+
+
+def _cutoff(logits: Table) -> float:
+    """The log odds above which the candidates for a rare class are."""
+    if len(logits) <= _CANDIDATES:
+        return -np.inf
+    odds = rare_log_odds(logits)
+    return float(np.partition(odds, -_CANDIDATES)[-_CANDIDATES])
+
+
+def _class_priors(
+    proba: Table, known: NDArray[np.intp], targets: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """How frequent each class is: labels are known, other examples count by their probabilities."""
+    seen = np.unique(targets)
+    class_priors = np.zeros(proba.shape[1])
+    if len(seen) < 2:
+        return class_priors
+    total = proba.sum(axis=0, dtype=np.float64) - proba[known].sum(axis=0, dtype=np.float64)
+    total += np.bincount(targets, minlength=len(total))
+    class_priors[seen] = np.maximum(total, 0)[seen] / len(proba)
+    return class_priors

@@ -1,0 +1,145 @@
+"""Probabilities that mean what they say, from labels that were not sampled at random.
+
+First the logits are multiplied by one number, the sharpness, with which they best predict labels
+that the model was trained without. This holds around the cut, where the labels are.
+
+A model trained on labels around the cut has hardly seen what lies far below it. There its
+probabilities are small but belong to almost the whole pool, so an error in them decides how many
+rare examples it expects. Two estimates of that number are at hand, and both are off:
+
+- The sum of the model's own probabilities. It is too high where the classes are well separated:
+  the prior on the weights keeps the log odds from falling as far as they should.
+- The share of the rare labels that the model, trained without them, puts below the cut. It is too
+  low: labels were chosen where earlier models expected rare examples.
+
+Their geometric mean is used: the log odds below the cut are stretched until they add up to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds
+from galaxy_al.snapshot import row_blocks
+
+START = float(np.log(0.05 / 0.95))  # below these log odds, labels are few
+_STEEPEST, _FLATTEST = 6.0, 0.5
+_SPREAD = 0.5  # of the logarithm of the sharpness, before any label is seen
+_MOST_LOG = 1.5
+_BINS = 2000
+_LOWEST = -60.0  # log odds below this count as this
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What is done to logits.
+
+    Parameters
+    ----------
+    sharpness
+        What all logits are multiplied by.
+    slope
+        How many times as fast the log odds of the rare classes then fall below `START`.
+
+    Examples
+    --------
+    >>> logits = np.array([[0.0, 0.0], [-10.0, 0.0]])
+    >>> Calibration(slope=2.0).apply(logits)
+    >>> logits.round(1).tolist()
+    [[0.0, 0.0], [-17.1, 0.0]]
+    """
+
+    sharpness: float = 1.0
+    slope: float = 1.0
+
+    def apply(self, logits: Table) -> None:
+        """Calibrate a table of logits in place."""
+        logits *= logits.dtype.type(self.sharpness)
+        if self.slope == 1:
+            return
+        below = np.minimum(rare_log_odds(logits) - START, 0)
+        below *= self.slope - 1
+        logits[:, :-1] += below[:, None].astype(logits.dtype)
+
+
+def fit_calibration(
+    logits: Table, held_out: Table, known: NDArray[np.intp], targets: NDArray[np.integer[Any]]
+) -> Calibration:
+    """Calibrate the logits of a pool.
+
+    Parameters
+    ----------
+    logits
+        Of the whole pool, N x K; the last class is the majority class.
+    held_out
+        Of the labelled examples, by models trained without them.
+    known, targets
+        The labelled examples, ascending, and their classes.
+    """
+    is_rare = targets < logits.shape[1] - 1
+    if is_rare.all() or not is_rare.any():
+        return Calibration()
+    sharpness = _sharpness(held_out, targets)
+    counts, middles = _histogram(logits, known, sharpness)
+    below = middles < START
+    odds = rare_log_odds(sharpness * held_out[is_rare])
+    n_below = int(np.count_nonzero(odds < START))
+    n_rare = int(np.count_nonzero(is_rare))
+    n_above = n_rare - n_below + float(counts[~below] @ _expit(middles[~below]))
+    share = (n_below + 0.5) / (n_rare + 1)
+    by_labels = max(share / (1 - share) * n_above - n_below, 0.25)
+    tail, depth = counts[below], middles[below] - START
+    by_model = float(tail @ _expit(START + depth))
+    if by_model <= 0:
+        return Calibration(sharpness)
+    wanted = np.sqrt(by_labels * by_model)
+    return Calibration(sharpness, _slope(tail, depth, wanted))
+
+
+def _sharpness(held_out: Table, targets: NDArray[np.integer[Any]]) -> float:
+    """What held-out logits predict their labels best with; few labels keep it near 1."""
+    from scipy.optimize import minimize_scalar
+
+    rows = np.arange(len(targets))
+
+    def loss(log_factor: float) -> float:
+        logs = log_softmax(np.exp(log_factor) * held_out)[rows, targets]
+        return float(-logs.sum() + (log_factor / _SPREAD) ** 2 / 2)
+
+    found = minimize_scalar(loss, bounds=(-_MOST_LOG, _MOST_LOG), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _slope(counts: Table, depth: Table, wanted: float) -> float:
+    """The slope with which the probabilities below the start add up to a number."""
+    from scipy.optimize import brentq
+
+    def excess(slope: float) -> float:
+        return float(counts @ _expit(START + slope * depth)) - wanted
+
+    if excess(_FLATTEST) <= 0:
+        return _FLATTEST
+    if excess(_STEEPEST) >= 0:
+        return _STEEPEST
+    return float(brentq(excess, _FLATTEST, _STEEPEST, xtol=1e-6))
+
+
+def _histogram(logits: Table, known: NDArray[np.intp], sharpness: float) -> tuple[Table, Table]:
+    """How many unlabelled examples have which log odds of being rare: counts, and bins' middles."""
+    edges = np.append(np.linspace(_LOWEST, START, _BINS + 1), np.linspace(START, 60, _BINS + 1)[1:])
+    counts = np.zeros(len(edges) - 1)
+    for low, high in row_blocks(len(logits), _ROWS_AT_ONCE):
+        odds = rare_log_odds(logits.dtype.type(sharpness) * logits[low:high])
+        first, last = known.searchsorted((low, high))
+        odds = np.delete(odds, known[first:last] - low)
+        counts += np.histogram(np.clip(odds, edges[0], edges[-1]), edges)[0]
+    return counts, (edges[1:] + edges[:-1]) / 2
+
+
+def _expit(log_odds: Table) -> Table:
+    return 1 / (1 + np.exp(-log_odds))

@@ -1,0 +1,183 @@
+"""How good decisions will be on data like the pool, with intervals.
+
+The pool's own probabilities say how many of the examples that are decided to be of a class should
+be. Labels that the model was trained without say how far that is off. They were not sampled at
+random, but labels with the same probability tell the same, however they were chosen. So the pool is
+cut into strata by probability and decision. Two things are unknown:
+
+- How far all log odds of a class are off. Before any label this is normal, and large: a model of
+  few labels is far too cautious.
+- By which factor the number of examples on the less likely side of each stratum is off as well.
+  It has a Gamma distribution of mean 1 before any label.
+
+The labels update both, and the measures are computed for many draws of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.models.auto import HeldOut
+from galaxy_al.models.decisions import Decision
+from galaxy_al.models.log_odds import Table
+
+_EDGES = np.array([0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95])
+_LIKELY = np.tile(np.append(0, _EDGES) >= 0.5, 2)  # the strata below the threshold, then above
+_SPREAD = 2.0  # of how far the log odds of a class are off
+_SHIFTS = np.linspace(-4, 4, 81)
+_SHAPE = 1.0  # of the factor of each stratum
+_TRUST = 0.25  # a label counts as so many: it was not sampled at random
+_LEAST = 1e-9
+_SAMPLES = 4000
+_QUANTILES = (0.025, 0.5, 0.975)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and its approximate 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class ClassEstimate:
+    """How well one class is decided, and how many of its examples are in the pool."""
+
+    precision: Interval
+    recall: Interval
+    f1: Interval
+    count: Interval
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How good decisions are.
+
+    Parameters
+    ----------
+    classes
+        One for each class.
+    confusion
+        How many examples of each class (row) are expected to be decided as each class (column).
+    """
+
+    classes: tuple[ClassEstimate, ...]
+    confusion: NDArray[np.float64]
+
+
+def held_out_table(proba: Table, held_out: HeldOut) -> Table:
+    """The probabilities of a pool as if it were new: labelled examples by models without them."""
+    table = proba.copy()
+    table[held_out.indices] = held_out.proba
+    return table
+
+
+def estimate_decisions(table: Table, held_out: HeldOut, decision: Decision) -> Estimate:
+    """Estimate precision, recall and F1 of each class.
+
+    Parameters
+    ----------
+    table
+        From `held_out_table`.
+    """
+    n_classes, decided = table.shape[1], decision.classes(table)
+    rng = np.random.default_rng(0)
+    classes = []
+    for k in range(n_classes):
+        is_target = held_out.targets == k
+        strata = _Strata.of(table[:, k], decided == k, held_out.indices, is_target)
+        classes.append(strata.estimate(rng))
+    confusion = [
+        np.bincount(decided, table[:, k].astype(np.float64), n_classes) for k in range(n_classes)
+    ]
+    return Estimate(tuple(classes), np.array(confusion))
+
+
+@dataclass(frozen=True)
+class _Strata:
+    """A pool cut by the probability of one class; each stratum is above the threshold or below.
+
+    Parameters
+    ----------
+    sizes, mean
+        How many examples, and the mean probability of the class.
+    n_labels, label_mean
+        The same of the labelled examples.
+    n_off
+        How many labels are on the less likely side.
+    """
+
+    is_decided: NDArray[np.bool_]
+    sizes: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    n_labels: NDArray[np.float64]
+    label_mean: NDArray[np.float64]
+    n_off: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        proba: Table,
+        is_decided: NDArray[np.bool_],
+        known: NDArray[np.intp],
+        is_target: NDArray[np.bool_],
+    ) -> _Strata:
+        p = np.clip(proba.astype(np.float64), _LEAST, 1 - _LEAST)
+        stratum = np.searchsorted(_EDGES, p, side="right") + len(_LIKELY) // 2 * is_decided
+
+        def count(which: Any, weights: Any = None) -> NDArray[np.float64]:
+            return np.bincount(which, weights, minlength=len(_LIKELY)).astype(np.float64)
+
+        sizes, n_labels, of_labels = count(stratum), count(stratum[known]), stratum[known]
+        return cls(
+            is_decided=np.repeat([False, True], len(_LIKELY) // 2),
+            sizes=sizes,
+            mean=np.clip(count(stratum, p) / np.maximum(sizes, 1), _LEAST, 1 - _LEAST),
+            n_labels=_TRUST * n_labels,
+            label_mean=np.clip(
+                count(of_labels, p[known]) / np.maximum(n_labels, 1), _LEAST, 1 - _LEAST
+            ),
+            n_off=_TRUST * count(of_labels, np.where(_LIKELY[of_labels], ~is_target, is_target)),
+        )
+
+    def estimate(self, rng: np.random.Generator) -> ClassEstimate:
+        """The measures, from draws of what is unknown."""
+        expected = self.n_labels * _off(self.label_mean, _SHIFTS)  # shifts x strata
+        likelihood = self.n_off * np.log(expected + 1e-300) - (_SHAPE + self.n_off) * np.log(
+            _SHAPE + expected
+        )
+        log_weights = likelihood.sum(axis=1) - (_SHIFTS / _SPREAD) ** 2 / 2
+        weights = np.exp(log_weights - log_weights.max())
+        shift = rng.choice(len(_SHIFTS), _SAMPLES, p=weights / weights.sum())
+        factors = rng.gamma(_SHAPE + self.n_off, size=(_SAMPLES, len(self.n_off)))
+        factors /= _SHAPE + expected[shift]
+        measures = self._measures(self.sizes * _off(self.mean, _SHIFTS)[shift] * factors)
+        low, middle, high = np.quantile(measures, _QUANTILES, axis=1)
+        return ClassEstimate(*(Interval(*found) for found in zip(middle, low, high)))
+
+    def _measures(self, off: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Precision, recall, F1 and the number of examples, from those on the less likely side."""
+        off = np.minimum(off, self.sizes)
+        found = np.where(_LIKELY, self.sizes - off, off)
+        right, total = found[:, self.is_decided].sum(axis=1), found.sum(axis=1)
+        n_decided = self.sizes[self.is_decided].sum()
+        precision = right / max(n_decided, 1)
+        recall = np.divide(right, total, out=np.zeros_like(right), where=total > 0)
+        f1 = 2 * right / np.maximum(n_decided + total, 1e-12)
+        return np.stack([precision, recall, f1, total])
+
+
+def _off(mean: NDArray[np.float64], shifts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share on the less likely side of each stratum, for each shift of the log odds."""
+    odds = np.log(mean / (1 - mean)) + shifts[:, None]
+    share: NDArray[np.float64] = 1 / (1 + np.exp(np.where(_LIKELY, odds, -odds)))
+    return share
