@@ -50,10 +50,7 @@ def save_auto_onnx(model: AutoModel, decision: Decision, path: str | Path) -> Pa
     _decide(graph, decision)
     made = helper.make_model(
         graph.made(points.shape[1], len(bias)),
-        opset_imports=[
-            helper.make_opsetid("", _OPSET),
-            helper.make_opsetid("ai.onnx.ml", _ML_OPSET),
-        ],
+        opset_imports=[helper.make_opsetid(*each) for each in _OPSETS],
         ir_version=_IR_VERSION,
     )
     path = Path(path)
@@ -169,9 +166,7 @@ def _decide(graph: _Graph, decision: Decision) -> None:
     if decision.majority_is_the_rest:
         rare = graph.add("Slice", times, _whole([0]), _whole([-1]), _whole([1]))
         majority = graph.add("Slice", times, _whole([-1]), _whole([1 << 30]), _whole([1]))
-        fixed = graph.add(
-            "Add", graph.add("Mul", majority, [0.0]), [np.nextafter(np.float32(1), 0)]
-        )
+        fixed = graph.add("Add", graph.add("Mul", majority, [0.0]), [_BELOW_ONE])
         times = graph.add("Concat", rare, fixed, axis=1)
     graph.add("ArgMax", times, axis=1, keepdims=0, output="decisions")
 
