@@ -5,8 +5,8 @@ be. Labels that the model was trained without say how far that is off. They were
 random, but labels with the same probability tell the same, however they were chosen. So the pool is
 cut into strata by probability and decision. Two things are unknown:
 
-- How far all log odds of a class are off. Before any label this is normal, and large: a model of
-  few labels is far too cautious.
+- How far all log odds of a class are off: they should be multiplied by one number and moved by
+  another. Before any label both are normal, and large: a model of few labels is too cautious.
 - By which factor the number of examples on the less likely side of each stratum is off as well.
   It has a Gamma distribution of mean 1 before any label.
 
@@ -27,8 +27,10 @@ from galaxy_al.models.log_odds import Table
 
 _EDGES = np.array([0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95])
 _LIKELY = np.tile(np.append(0, _EDGES) >= 0.5, 2)  # the strata below the threshold, then above
-_SPREAD = 2.0  # of how far the log odds of a class are off
-_SHIFTS = np.linspace(-4, 4, 81)
+_SHIFT_SPREAD, _SLOPE_SPREAD = 2.0, 0.5  # before any label; the latter of the logarithm
+_SHIFTS, _SLOPES = (
+    grid.ravel() for grid in np.meshgrid(np.linspace(-5, 5, 61), np.exp(np.linspace(-1.2, 1.2, 13)))
+)
 _SHAPE = 1.0  # of the factor of each stratum
 _TRUST = 0.25  # a label counts as so many: it was not sampled at random
 _LEAST = 1e-9
@@ -151,16 +153,17 @@ class _Strata:
 
     def estimate(self, rng: np.random.Generator) -> ClassEstimate:
         """The measures, from draws of what is unknown."""
-        expected = self.n_labels * _off(self.label_mean, _SHIFTS)  # shifts x strata
+        expected = self.n_labels * _off(self.label_mean)
         likelihood = self.n_off * np.log(expected + 1e-300) - (_SHAPE + self.n_off) * np.log(
             _SHAPE + expected
         )
-        log_weights = likelihood.sum(axis=1) - (_SHIFTS / _SPREAD) ** 2 / 2
+        log_prior = (_SHIFTS / _SHIFT_SPREAD) ** 2 + (np.log(_SLOPES) / _SLOPE_SPREAD) ** 2
+        log_weights = likelihood.sum(axis=1) - log_prior / 2
         weights = np.exp(log_weights - log_weights.max())
-        shift = rng.choice(len(_SHIFTS), _SAMPLES, p=weights / weights.sum())
+        drawn = rng.choice(len(weights), _SAMPLES, p=weights / weights.sum())
         factors = rng.gamma(_SHAPE + self.n_off, size=(_SAMPLES, len(self.n_off)))
-        factors /= _SHAPE + expected[shift]
-        measures = self._measures(self.sizes * _off(self.mean, _SHIFTS)[shift] * factors)
+        factors /= _SHAPE + expected[drawn]
+        measures = self._measures(self.sizes * _off(self.mean)[drawn] * factors)
         low, middle, high = np.quantile(measures, _QUANTILES, axis=1)
         return ClassEstimate(*(Interval(*found) for found in zip(middle, low, high)))
 
@@ -176,8 +179,8 @@ class _Strata:
         return np.stack([precision, recall, f1, total])
 
 
-def _off(mean: NDArray[np.float64], shifts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share on the less likely side of each stratum, for each shift of the log odds."""
-    odds = np.log(mean / (1 - mean)) + shifts[:, None]
+def _off(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share on the less likely side of each stratum, for each shift and slope."""
+    odds = _SLOPES[:, None] * np.log(mean / (1 - mean)) + _SHIFTS[:, None]
     share: NDArray[np.float64] = 1 / (1 + np.exp(np.where(_LIKELY, odds, -odds)))
     return share

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Table = NDArray[np.floating[Any]]
 
-LOGIT_WITHOUT_LABELS = -100.0  # of a class that has none: its probability is as good as 0
+LOGIT_WITHOUT_LABELS = -300.0  # of a class that has none: its probability is as good as 0
 
 
 def softmax(logits: Table, out: Table | None = None) -> Table:
