@@ -243,3 +243,37 @@ def test_columns_can_be_scaled_one_by_one():
     np.testing.assert_allclose(found, expected, atol=1e-4)
     plain = KernelTrainer(n_classes=3).fit(stretched, labels).proba(stretched)
     assert np.abs(plain - expected).max() > 0.05
+
+
+def large_pool_model(monkeypatch, coarse):
+    pool, truth = pool_of(n_classes=2, size=3000)
+    rng = np.random.default_rng(0)
+    labels = {int(i): int(truth[i]) for i in rng.permutation(3000)[:400]}
+    monkeypatch.setattr(kernel_space, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(kernel, "MOST_COARSE", coarse)
+    monkeypatch.setattr(kernel, "_CANDIDATES", 500)
+    return pool, KernelTrainer(n_classes=2).fit(pool, labels)
+
+
+def test_in_a_large_pool_all_landmarks_count_for_the_candidates(monkeypatch):
+    pool, whole = large_pool_model(monkeypatch, coarse=400)
+    _, model = large_pool_model(monkeypatch, coarse=200)
+    assert whole.coarse is None
+    exact, found = whole.logits(pool), model.logits(pool)
+    odds = found[:, 0] - found[:, 1]
+    top = np.argsort(-odds)[:450]
+    np.testing.assert_allclose(found[top], exact[top], atol=1e-3)
+    np.testing.assert_allclose(found, exact, atol=0.5)  # the others come near
+    assert np.abs(found - exact).max() > 1e-3
+    np.testing.assert_allclose(model.logits(pool.copy()), found, atol=1e-4)
+
+
+def test_the_coarse_function_is_the_nearest_one_in_its_span(monkeypatch):
+    pool, model = large_pool_model(monkeypatch, coarse=200)
+    points = (model.landmarks - model.space.middle) / model.space.scale
+    some = model.coarse.landmarks
+    gram = gaussian(points, points, 1)
+    apart = model.axes.astype(np.float64).copy()
+    apart[some] -= model.coarse.axes
+    # What is left over is orthogonal to every landmark of the span.
+    assert np.abs(gram[some] @ apart).max() < 1e-3

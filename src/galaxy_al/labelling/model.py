@@ -172,7 +172,7 @@ def _decide(project: Project, model: Any, labels: Sequence[Entry], rule: str) ->
     class_priors = table[usable].mean(axis=0, dtype=np.float64)
     if isinstance(model, AutoModel):
         class_priors = model.class_priors
-    decision = choose_thresholds(rule, table[usable], class_priors)
+    decision = choose_thresholds(rule, table[usable], class_priors, project.classes)
     estimate = None
     if held_out is not None:
         places = replace(held_out, indices=np.searchsorted(usable, held_out.indices))

@@ -13,7 +13,7 @@ from galaxy_al.errors import GalaxyError
 from galaxy_al.models.auto import AutoModel
 from galaxy_al.models.calibration import Calibration
 from galaxy_al.models.forest import Forest
-from galaxy_al.models.kernel import KernelModel
+from galaxy_al.models.kernel import Coarse, KernelModel
 from galaxy_al.models.kernel_space import KernelSpace
 
 NETWORK = "auto"
@@ -34,11 +34,14 @@ def pack(model: AutoModel) -> tuple[bytes, dict[str, Any]]:
         "scale": kernel.space.scale,
         "priors": model.class_priors,
     }
+    if kernel.coarse is not None:
+        arrays |= {"coarse.landmarks": kernel.coarse.landmarks, "coarse.axes": kernel.coarse.axes}
     if model.trees is not None:
         arrays |= {f"trees.{name}": array for name, array in vars(model.trees).items()}
     about = {
         "shape": {"network": NETWORK, "n_classes": len(bias), "width": kernel.landmarks.shape[1]},
         "calibration": asdict(model.calibration),
+        "all_landmarks_from": None if kernel.coarse is None else kernel.coarse.all_from,
         "trees_from": model.trees_from if np.isfinite(model.trees_from) else None,
         "kind": "embeddings",
         "preprocessing": {},
@@ -51,6 +54,7 @@ def unpack(weights: bytes, card: dict[str, Any]) -> AutoModel:
     arrays = load(weights)
     n_classes, width = card["shape"]["n_classes"], card["shape"]["width"]
     trees = {name: arrays.pop(f"trees.{name}") for name in _TREES if f"trees.{name}" in arrays}
+    coarse = _coarse(arrays, card)
     _check(arrays, n_classes, width)
     if trees:
         _check_trees(trees, n_classes, width)
@@ -58,12 +62,24 @@ def unpack(weights: bytes, card: dict[str, Any]) -> AutoModel:
     space = KernelSpace(arrays["middle"], arrays["scale"])
     head = arrays["weights"], arrays["bias"]
     return AutoModel(
-        kernel=KernelModel(space, arrays["landmarks"], arrays["axes"], head),
+        kernel=KernelModel(space, arrays["landmarks"], arrays["axes"], head, coarse),
         trees=Forest(**trees) if trees else None,
         trees_from=-np.inf if trees_from is None else float(trees_from),
         calibration=Calibration(**card["calibration"]),
         class_priors=arrays["priors"],
     )
+
+
+def _coarse(arrays: Arrays, card: dict[str, Any]) -> Coarse | None:
+    if "coarse.axes" not in arrays:
+        return None
+    which, axes = arrays.pop("coarse.landmarks"), arrays.pop("coarse.axes")
+    is_inside = which.dtype.kind == "i" and which.min() >= 0
+    if not is_inside or which.max() >= len(arrays["landmarks"]) or not np.isfinite(axes).all():
+        raise GalaxyError("its coarse landmarks are not among its landmarks")
+    if axes.shape != (len(which), arrays["axes"].shape[1]):
+        raise GalaxyError("its tensors are not those of the head on the card")
+    return Coarse(which, axes, float(card["all_landmarks_from"]))
 
 
 _TREES = tuple(Forest.__dataclass_fields__)

@@ -16,6 +16,7 @@ DEFAULT_RULE = "f1"
 LIKELIEST = "likeliest"  # the rule of a model that was saved without one
 RULES = "f1, balanced, precision=P, recall=R or cost=MISSED:FALSE"
 _ROWS_AT_ONCE = 1 << 16
+_ROUNDING = 1e-9
 _LEAST = 1e-12  # of a threshold: an example without any chance is never decided
 
 
@@ -112,7 +113,10 @@ def likeliest(n_classes: int) -> Decision:
 
 
 def choose_thresholds(
-    text: str, proba: Table, class_priors: Sequence[float] | NDArray[np.float64]
+    text: str,
+    proba: Table,
+    class_priors: Sequence[float] | NDArray[np.float64],
+    classes: Sequence[str] = (),
 ) -> Decision:
     """The thresholds that serve a rule best in a pool with these probabilities.
 
@@ -125,6 +129,8 @@ def choose_thresholds(
         As `Rule.parse` takes it.
     proba
         Calibrated probabilities of a pool, N x K.
+    classes
+        Their names, for a message if a precision cannot be reached.
     """
     rule = Rule.parse(text)
     priors = np.asarray(class_priors, dtype=np.float64)
@@ -136,7 +142,10 @@ def choose_thresholds(
     thresholds = np.ones(proba.shape[1])
     thresholds[-1] = 0
     for k in seen:
-        thresholds[k] = ThresholdCurve.of(proba[:, k]).threshold(rule)
+        curve = ThresholdCurve.of(proba[:, k])
+        if rule.name == "precision" and curve.precision.max() < rule.value - _ROUNDING:
+            raise GalaxyError(curve.best_precision(rule, classes[k] if classes else f"class {k}"))
+        thresholds[k] = curve.threshold(rule)
     return Decision(text, tuple(thresholds.tolist()))
 
 
@@ -168,16 +177,17 @@ class ThresholdCurve:
         if rule.name == "f1":
             return float(self.thresholds[self.f1.argmax()])
         wanted = self.precision if rule.name == "precision" else self.recall
-        reached = np.flatnonzero(wanted >= rule.value - 1e-9)
-        if rule.name == "recall":  # the highest threshold that reaches it
-            return float(self.thresholds[reached[0] if len(reached) else -1])
-        if not len(reached):
-            raise GalaxyError(
-                f"precision={rule.value:g} cannot be reached: the best is "
-                f"{self.precision.max():.2f}, with a recall of "
-                f"{self.recall[self.precision.argmax()]:.2f}."
-            )
-        return float(self.thresholds[reached[-1]])
+        reached = np.flatnonzero(wanted >= rule.value - _ROUNDING)
+        # Of a recall the highest threshold that reaches it, of a precision the lowest.
+        return float(self.thresholds[reached[0 if rule.name == "recall" else -1]])
+
+    def best_precision(self, rule: Rule, name: str) -> str:
+        """Say that a precision cannot be reached, and what can."""
+        best = self.precision.argmax()
+        return (
+            f"precision={rule.value:g} cannot be reached for {name}: the best is "
+            f"{self.precision[best]:.3f}, with a recall of {self.recall[best]:.3f}."
+        )
 
 
 def shifted(

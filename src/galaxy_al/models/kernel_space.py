@@ -92,12 +92,16 @@ class PoolKernel:
         rows, columns = (self.space.place(self.pool[i], np.float64) for i in (some, others))
         return gaussian(rows, columns)
 
+    def has_room(self, count: int) -> bool:
+        """Whether the kernel with so many examples can be kept."""
+        return 4 * len(self.pool) * count <= _KEPT_BYTES
+
     def times(self, some: NDArray[np.intp], weights: Table) -> Table:
         """The kernel of all examples with some, times one row of weights for each of those.
 
         If there is room, the kernel is kept, and the next call computes only what is new.
         """
-        if 4 * len(self.pool) * len(some) > _KEPT_BYTES:
+        if not self.has_room(len(some)):
             self._kept, self._table = {}, self._no_table()
             return kernel_times(self.space, self.pool, self.pool[some], weights)
         new = self._make_room(some.tolist())
