@@ -269,7 +269,7 @@ def test_in_a_large_pool_all_landmarks_count_for_the_candidates(monkeypatch):
 
 
 def test_the_coarse_function_is_the_nearest_one_in_its_span(monkeypatch):
-    pool, model = large_pool_model(monkeypatch, coarse=200)
+    _, model = large_pool_model(monkeypatch, coarse=200)
     points = (model.landmarks - model.space.middle) / model.space.scale
     some = model.coarse.landmarks
     gram = gaussian(points, points, 1)

@@ -69,7 +69,7 @@ def save_decision_figure(path: Path, report: ModelReport, proba: NDArray[Any]) -
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.02), ylim=(0, 1.02))
     axes.legend(frameon=False, loc="lower left")
     axes.grid(alpha=0.3)
-    _title(figure, "Expected on data like the pool; the dots are the chosen thresholds")
+    _title(figure, "Expected on data like the pool (dot: chosen)")
     with writing(path) as part:
         figure.savefig(part, dpi=150, format="png")
 
