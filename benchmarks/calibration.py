@@ -1,0 +1,131 @@
+"""Do the probabilities of head="auto" mean what they say?
+
+Run:  GALAXY_AL_DATA=FOLDER .venv/bin/python benchmarks/calibration.py    (about ten minutes)
+
+FOLDER holds the development data. 1,000 labels are chosen by the default strategy; everything is
+measured on the examples that have none. Prints the tables of docs/appendix/calibration.md and
+draws docs/appendix/figures/reliability.png.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from galaxy_al.metrics import (
+    balanced_accuracy,
+    calibration_error,
+    rare_average_precision,
+    rare_f1,
+    reliability,
+)
+from galaxy_al.models.auto import AutoTrainer
+from galaxy_al.models.decisions import choose_thresholds
+from galaxy_al.models.estimates import estimate_decisions, held_out_table
+from pools import IMAGES, OTHERS, label_order, load
+
+N_LABELS = 1000
+SEEDS = (0, 1)
+PICTURE = Path(__file__).parent.parent / "docs/appendix/figures/reliability.png"
+MEASURES = ("precision", "recall", "f1", "count")
+
+
+def row(*cells):
+    print(f"| {' | '.join(str(cell) for cell in cells)} |", flush=True)
+
+
+def judge(vectors, truth, order):
+    """What the model of some labels says of all other examples, and what is true."""
+    n_classes = int(truth.max()) + 1
+    model = AutoTrainer(n_classes=n_classes).fit(vectors, {i: int(truth[i]) for i in order})
+    rest = np.setdiff1d(np.arange(len(truth)), order)
+    proba, balanced, true = model.proba(vectors)[rest], model.balanced(vectors)[rest], truth[rest]
+    is_rare = true < n_classes - 1
+    decision = choose_thresholds("f1", model.proba(vectors), model.class_priors)
+    found = {
+        "rare": is_rare.sum(),
+        "expected": (1 - proba[:, -1].astype(np.float64)).sum(),
+        "ece": calibration_error(is_rare, 1 - proba[:, -1]),
+        "balanced ece": calibration_error(is_rare, 1 - balanced[:, -1]),
+        "f1": rare_f1(true, decision.classes(proba), n_classes - 1),
+        "balanced f1": rare_f1(true, balanced.argmax(axis=1), n_classes - 1),
+        "accuracy": balanced_accuracy(true, balanced.argmax(axis=1)),
+        "precision": rare_average_precision(true, proba, n_classes - 1),
+    }
+    return found, covered(model, vectors, truth), reliability(is_rare, 1 - proba[:, -1], 30)
+
+
+def covered(model, vectors, truth):
+    """Whether the interval of each measure of each rare class holds the truth."""
+    table = held_out_table(model.proba(vectors), model.held_out)
+    decision = choose_thresholds("f1", table, model.class_priors)
+    estimate, decided = estimate_decisions(table, model.held_out, decision), decision.classes(table)
+    inside = []
+    for k in np.flatnonzero(model.class_priors[:-1] > 0):
+        alarms, wanted = decided == k, truth == k
+        right = np.count_nonzero(alarms & wanted)
+        true = {
+            "precision": right / max(alarms.sum(), 1),
+            "recall": right / wanted.sum(),
+            "f1": 2 * right / (alarms.sum() + wanted.sum()),
+            "count": wanted.sum(),
+        }
+        intervals = {name: getattr(estimate.classes[k], name) for name in MEASURES}
+        inside.append(
+            [intervals[name].low <= true[name] <= intervals[name].high for name in MEASURES]
+        )
+    return inside
+
+
+def draw(curves):
+    figure = Figure(figsize=(6.5, 6), layout="constrained")
+    axes = figure.subplots()
+    axes.plot([1e-4, 1], [1e-4, 1], color="black", linewidth=1)
+    for name, bins in curves.items():
+        points = np.array([(said, true) for said, true, _ in bins if said > 1e-4 and true > 0])
+        axes.plot(*points.T, marker=".", label=name, linewidth=1)
+    axes.set(xscale="log", yscale="log", xlim=(1e-4, 1.2), ylim=(1e-4, 1.2))
+    axes.set(xlabel="probability of being rare, mean of a bin", ylabel="share that is rare")
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(PICTURE, dpi=110)
+
+
+def main():
+    row("pool", "rare left", "expected", "ratio", "ECE", "ECE balanced", "F1", "F1 balanced")
+    row(*["---"] * 8)
+    inside, curves, ratios, errors = [], {}, [], []
+    for name in (*IMAGES, *OTHERS):
+        vectors, truth = load(name)
+        runs = [
+            judge(vectors, truth, label_order(vectors, truth, "fair-cuts", N_LABELS, seed))
+            for seed in SEEDS
+        ]
+        mean = {key: np.mean([found[key] for found, _, _ in runs]) for key in runs[0][0]}
+        ratio = mean["expected"] / max(mean["rare"], 1)
+        ratios.append(ratio)
+        errors.append((mean["ece"], mean["balanced ece"]))
+        curves[name] = runs[0][2]
+        inside += [each for _, those, _ in runs for each in those]
+        row(
+            name,
+            f"{mean['rare']:,.1f}",
+            f"{mean['expected']:,.1f}",
+            f"{ratio:.2f}",
+            f"{mean['ece']:.4f}",
+            f"{mean['balanced ece']:.4f}",
+            f"{mean['f1']:.2f}",
+            f"{mean['balanced f1']:.2f}",
+        )
+    print(f"\nWithin 15%: {sum(abs(r - 1) <= 0.15 for r in ratios)} of {len(ratios)} pools.")
+    print(f"ECE at most 0.02 in {sum(e <= 0.02 for e, _ in errors)} of {len(errors)}, ", end="")
+    print(f"at most half of the balanced view's in {sum(e <= b / 2 for e, b in errors)}.")
+    shares = np.mean(inside, axis=0)
+    print(f"Intervals that hold the truth, of {len(inside)} classes: ", end="")
+    print(", ".join(f"{name} {share:.0%}" for name, share in zip(MEASURES, shares)) + ".")
+    draw(curves)
+
+
+if __name__ == "__main__":
+    main()
