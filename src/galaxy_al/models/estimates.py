@@ -1,11 +1,11 @@
 """How good decisions will be on data like the pool, with intervals.
 
 The pool's own probabilities say how many of the examples that are decided to be of a class should
-be. Labels that the model was trained without say how far that is off. They were not sampled at
+be. Labels that the model was trained without say how much that is off. They were not sampled at
 random, but labels with the same probability tell the same, however they were chosen. So the pool is
 cut into strata by probability and decision. Two things are unknown:
 
-- How far all log odds of a class are off: they should be multiplied by one number and moved by
+- How much all log odds of a class are off: they should be multiplied by one number and moved by
   another. Before any label both are normal, and large: a model of few labels is too cautious.
 - By which factor the number of examples on the less likely side of each stratum is off as well.
   It has a Gamma distribution of mean 1 before any label.
