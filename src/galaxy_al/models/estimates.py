@@ -160,10 +160,10 @@ class _Strata:
         log_prior = (_SHIFTS / _SHIFT_SPREAD) ** 2 + (np.log(_SLOPES) / _SLOPE_SPREAD) ** 2
         log_weights = likelihood.sum(axis=1) - log_prior / 2
         weights = np.exp(log_weights - log_weights.max())
-        drawn = rng.choice(len(weights), _SAMPLES, p=weights / weights.sum())
+        which = rng.choice(len(weights), _SAMPLES, p=weights / weights.sum())
         factors = rng.gamma(_SHAPE + self.n_off, size=(_SAMPLES, len(self.n_off)))
-        factors /= _SHAPE + expected[drawn]
-        measures = self._measures(self.sizes * _off(self.mean)[drawn] * factors)
+        factors /= _SHAPE + expected[which]
+        measures = self._measures(self.sizes * _off(self.mean)[which] * factors)
         low, middle, high = np.quantile(measures, _QUANTILES, axis=1)
         return ClassEstimate(*(Interval(*found) for found in zip(middle, low, high)))
 
