@@ -63,9 +63,15 @@ def test_the_examples_of_the_strategies_page_run():
 def test_the_examples_of_the_python_guide_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = run_blocks("docs/python.md")
-    right = namespace["snapshot"].proba.argmax(axis=1) == namespace["truth"]
-    assert right.mean() > 0.8
-    assert (namespace["proba"] == namespace["snapshot"].proba).all()
+    snapshot, truth = namespace["snapshot"], namespace["truth"]
+    for view in (snapshot.proba, snapshot.balanced):
+        assert (view.argmax(axis=1) == truth).mean() > 0.8
+    assert (namespace["proba"] == snapshot.proba).all()
+    in_pool = namespace["balanced"] * namespace["priors"]
+    in_pool /= in_pool.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(in_pool, namespace["auto"].proba(namespace["embeddings"]), atol=1e-5)
+    assert namespace["decided"].shape == truth.shape
+    assert Path("my-model/model.onnx").exists()
     assert len(namespace["batch"]) == len(namespace["labels"]) == 100
     assert namespace["history"][-1].n_labels == 100
 

@@ -183,11 +183,13 @@ def test_a_head_of_ones_own():
 
 def test_classes_without_labels_get_nothing_and_one_class_alone_everything_alike():
     embeddings, _ = rare_blobs()
-    two = scored(random_features(), embeddings, {0: 0, 399: 2, 398: 2}).proba
-    assert (two[:, 1] == 0).all()
-    np.testing.assert_allclose(two.sum(axis=1), 1)
-    one = scored(random_features(), embeddings, {0: 2}).proba
-    assert (one == 1 / 3).all()
+    two = scored(random_features(), embeddings, {0: 0, 399: 2, 398: 2})
+    for view in (two.proba, two.balanced):
+        assert (view[:, 1] == 0).all()
+        np.testing.assert_allclose(view.sum(axis=1), 1)
+    one = scored(random_features(), embeddings, {0: 2})
+    assert (one.proba == 1 / 3).all()
+    assert (one.balanced == 1 / 3).all()
 
 
 def test_the_head_weighs_the_classes_as_the_paper_does():
@@ -241,6 +243,9 @@ def test_the_last_layer_and_its_inputs_give_the_scores_of_the_head(n_seen):
     weights, bias = fitted.head
     logits = fitted.embeddings @ weights.T + bias
     proba = np.exp(logits - logits.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(proba, fitted.balanced, atol=1e-9)
+    proba *= np.bincount(list(labels.values()), minlength=3)
     proba /= proba.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(proba, fitted.proba, atol=1e-9)
 
@@ -425,8 +430,34 @@ def test_classifiers_that_take_weights_get_those_of_the_paper():
     repeated = labels | {400 + i: 0 for i in range(6 * len(rare))}
     heads = (GaussianNB, lambda: make_pipeline("passthrough", LogisticRegression(C=1e6)))
     for head in heads:
-        once = scored(head(), embeddings, labels).proba
-        again = scored(head(), more, repeated).proba[:400]
+        once = scored(head(), embeddings, labels).balanced
+        again = scored(head(), more, repeated).balanced[:400]
         np.testing.assert_allclose(again, once, atol=0.02)
-    plain = KNeighborsClassifier(3)  # takes none
-    assert scored(make_pipeline(StandardScaler(), plain), embeddings, labels).proba.shape
+    plain = make_pipeline(StandardScaler(), KNeighborsClassifier(3))  # takes none
+    fitted = scored(plain, embeddings, labels)
+    np.testing.assert_array_equal(fitted.proba, plain.predict_proba(embeddings))
+    np.testing.assert_array_equal(fitted.balanced, fitted.proba)
+
+
+def test_probabilities_in_the_pool_are_those_of_a_head_without_weights():
+    # Exactly so for naive Bayes, where weights change nothing but the class priors.
+    from sklearn.naive_bayes import GaussianNB
+
+    embeddings, truth = rare_blobs()
+    labels = {i: int(truth[i]) for i in range(0, 400, 4)}
+    plain = GaussianNB().fit(embeddings[list(labels)], list(labels.values()))
+    fitted = scored(GaussianNB(), embeddings, labels)
+    np.testing.assert_allclose(fitted.proba, plain.predict_proba(embeddings), atol=1e-9)
+    equal = GaussianNB(priors=[1 / 3] * 3).fit(embeddings[list(labels)], list(labels.values()))
+    np.testing.assert_allclose(fitted.balanced, equal.predict_proba(embeddings), atol=1e-9)
+
+
+def test_a_head_with_class_weights_of_its_own_is_taken_at_its_word():
+    from sklearn.linear_model import LogisticRegression
+
+    embeddings, truth = rare_blobs()
+    labels = {i: int(truth[i]) for i in range(0, 400, 4)}
+    own = LogisticRegression(class_weight="balanced")
+    fitted = scored(own, embeddings, labels)
+    np.testing.assert_array_equal(fitted.proba, own.predict_proba(embeddings))
+    np.testing.assert_array_equal(fitted.balanced, fitted.proba)

@@ -89,6 +89,12 @@ def test_bad_labels_are_refused(labels, message):
         ({"skipped": [0], "labels": [1, -1, -1]}, "Example 0 is skipped and has a label"),
         ({"other": 0.5}, r"class 0 to 1, got 0\.5"),
         ({"labels": np.ma.masked_equal([0, 1, 1], 1)}, "must not be a masked array"),
+        ({"class_priors": [1.0]}, r"class_priors must be 2 numbers of at least 0, .* got \[1.0\]"),
+        ({"class_priors": [[0.5, 0.5]]}, "class_priors must be 2 numbers"),
+        ({"class_priors": [0.5, -0.5]}, "numbers of at least 0"),
+        ({"class_priors": [0, 0]}, "not all 0"),
+        ({"class_priors": [0.5, np.nan]}, "class_priors must be 2 numbers"),
+        ({"class_priors": [0.5, np.inf]}, "class_priors must be 2 numbers"),
     ],
 )
 def test_other_bad_fields_are_refused(fields, message):
@@ -112,6 +118,47 @@ def test_labeled_and_askable_leave_out_what_they_should():
 
 def test_what_is_skipped_may_be_a_set():
     assert Snapshot(GOOD, skipped={2, 0}).askable().tolist() == [1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_balanced_probabilities_are_divided_by_the_class_priors(dtype):
+    rng = np.random.default_rng(0)
+    proba, priors = rng.dirichlet([1, 2, 9], 500).astype(dtype), np.array([0.05, 0.15, 0.8])
+    snapshot = Snapshot(proba, class_priors=priors)
+    by_hand = proba / priors
+    by_hand /= by_hand.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(snapshot.balanced, by_hand, rtol=1e-5)
+    assert snapshot.balanced.dtype == dtype
+    assert np.shares_memory(snapshot.proba, proba)  # which stays as it was
+    with pytest.raises(ValueError, match="read-only"):
+        snapshot.balanced[0, 0] = 1
+    counts = Snapshot(proba, class_priors=[5, 15, 80])  # only how they compare matters
+    np.testing.assert_allclose(counts.balanced, snapshot.balanced, rtol=1e-5)
+
+
+def test_without_class_priors_the_probabilities_are_balanced_already():
+    snapshot = Snapshot(GOOD)
+    assert snapshot.class_priors is None
+    assert snapshot.balanced is snapshot.proba
+    equal = Snapshot(GOOD, class_priors=[0.5, 0.5])
+    np.testing.assert_allclose(equal.balanced, GOOD)
+
+
+def test_a_class_that_never_occurs_has_no_balanced_probability_and_no_row_is_lost():
+    proba = [[0.2, 0.0, 0.8], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0]]
+    balanced = Snapshot(proba, class_priors=[0.1, 0, 0.9]).balanced
+    np.testing.assert_allclose(balanced[0], np.array([2, 0, 8 / 9]) / (2 + 8 / 9))
+    np.testing.assert_allclose(balanced[1], np.array([2, 0, 5 / 9]) / (2 + 5 / 9))
+    np.testing.assert_array_equal(balanced[2], proba[2])  # nothing else is possible
+
+
+def test_new_labels_change_neither_view():
+    snapshot = Snapshot(GOOD, class_priors=[0.1, 0.9])
+    later = snapshot.updated({1: 1}, {0})
+    np.testing.assert_array_equal(later.class_priors, [0.1, 0.9])
+    np.testing.assert_array_equal(later.balanced, snapshot.balanced)
+    copy = pickle.loads(pickle.dumps(later))
+    np.testing.assert_array_equal(copy.balanced, snapshot.balanced)
 
 
 def test_a_snapshot_out_of_a_pickle_is_frozen_too():

@@ -124,7 +124,7 @@ def brier_score(truth: ArrayLike, proba: ArrayLike) -> float:
 
 
 def calibration_error(wanted: ArrayLike, probability: ArrayLike, n_bins: int = 15) -> float:
-    """The expected calibration error: how far probabilities are from what comes true.
+    """The expected calibration error: the distance of probabilities from what comes true.
 
     The examples are cut into bins of equal mass by probability. In each bin, the mean probability
     is compared with the share that is wanted.

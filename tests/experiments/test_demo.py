@@ -1,3 +1,5 @@
+from dataclasses import fields
+
 import numpy as np
 
 from galaxy_al.experiments.demo import STRATEGIES_SHOWN, DemoRun, demo_curves, digits_pool
@@ -14,7 +16,9 @@ def test_three_digits_are_rare_about_two_percent_each():
 
 
 def step(n_labels, accuracy):
-    return Round(n_labels, accuracy, 0.0, 0.0, 0, (), {}, Seconds(0, 0, 0))
+    measures = {field.name: 0 for field in fields(Round)}
+    others = {"indices": (), "generator_state": {}, "seconds": Seconds(0, 0, 0)}
+    return Round(**measures | others | {"n_labels": n_labels, "balanced_accuracy": accuracy})
 
 
 def test_the_curves_are_means_and_their_standard_errors():

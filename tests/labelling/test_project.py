@@ -15,7 +15,7 @@ from galaxy_al.labelling.exports import EXPORTS
 from galaxy_al.labelling.model import labeled_examples
 from galaxy_al.labelling.project import create_project, open_project
 from galaxy_al.labelling.service import Service
-from galaxy_al.models.kernel import KernelTrainer
+from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.saving import load_model
 from galaxy_al.system.files import read_toml
 from support.commands import init, read_csv, run
@@ -42,10 +42,10 @@ def test_init_status_export_train_predict(embeddings):
     vectors, names = blobs()
     codes = {"scratch": 0, "dent": 1, "fine": 2}
     labels = {int(row["id"]): codes[row["label"]] for row in known}
-    proba = KernelTrainer(n_classes=3).fit(vectors, labels).proba(vectors)
+    proba = AutoTrainer(n_classes=3).fit(vectors, labels).proba(vectors)
     given = [[float(row[f"p_{name}"]) for name in codes] for row in predicted]
     np.testing.assert_allclose(given, proba, atol=1e-5)
-    assert np.mean([row["class"] == name for row, name in zip(predicted, names)]) > 0.9
+    assert np.mean([row["decision"] == name for row, name in zip(predicted, names)]) > 0.9
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 
 from galaxy_al import Learner
 from galaxy_al.models import heads
-from galaxy_al.models.kernel import KernelTrainer
+from galaxy_al.models.auto import AutoTrainer
 from support.commands import read_csv
 from support.plugins import command_with, write_plugin
 
@@ -22,7 +22,7 @@ def nearest(*, n_classes, seed, needs):
 
 def test_the_built_in_names_are_those_of_the_documentation():
     assert list(heads.HEADS) == ["auto", "linear", "mlp", "resnet18"]
-    assert isinstance(heads.make_trainer("auto", n_classes=2), KernelTrainer)
+    assert isinstance(heads.make_trainer("auto", n_classes=2), AutoTrainer)
 
 
 def test_an_unknown_head_is_refused_with_the_choice():
@@ -31,7 +31,7 @@ def test_an_unknown_head_is_refused_with_the_choice():
 
 
 def test_a_trainer_is_used_as_it_is_and_nonsense_is_refused():
-    trainer = KernelTrainer(n_classes=2)
+    trainer = AutoTrainer(n_classes=2)
     assert heads.make_trainer(trainer, n_classes=2) is trainer
     with pytest.raises(ValueError, match="head must be a name, a classifier or make one, got 3"):
         heads.make_trainer(3, n_classes=2)

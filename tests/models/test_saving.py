@@ -1,6 +1,7 @@
 """Saved models: the same scores after loading, in ONNX Runtime, and on the command line."""
 
 import csv
+import hashlib
 import json
 import resource
 import subprocess
@@ -17,15 +18,32 @@ from galaxy_al import GalaxyError
 from galaxy_al.cli.main import cli
 from galaxy_al.data import load_pool
 from galaxy_al.data.tables import read_table
+from galaxy_al.models.auto import FEW_COLUMNS, AutoTrainer
+from galaxy_al.models.decisions import Decision, likeliest
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
-from galaxy_al.models.kernel import KernelTrainer
-from galaxy_al.models.networks.onnx import save_onnx
+from galaxy_al.models.networks import onnx
 from galaxy_al.models.networks.training import Trainer
-from galaxy_al.models.saving import load_model, save_model
+from galaxy_al.models.saving import load_model, save_model, save_onnx
 from support.quick_networks import QUICK, every_network, items_for, some_labels, trained
 
 CLASSES = ("Kratzer", "凹み", "fine")
+
+
+def run_onnx(path, items):
+    """The probabilities and decisions by ONNX Runtime, and the name of the input."""
+    session = onnxruntime.InferenceSession(path)
+    (taken,) = session.get_inputs()
+    assert [given.name for given in session.get_outputs()] == ["probabilities", "decisions"]
+    return *session.run(None, {taken.name: items}), taken.name
+
+
+def clear_decisions(decision, proba, atol=1e-4):
+    """The decisions, and whether each stays the same if the probabilities are a little off."""
+    decided = decision.classes(proba)
+    shares = np.eye(proba.shape[1]) * 2 * atol
+    moved = [decision.classes(proba + sign * row) for row in shares for sign in (-1, 1)]
+    return decided, (np.array(moved) == decided).all(axis=0)
 
 
 @every_network
@@ -44,21 +62,40 @@ def test_a_loaded_model_and_its_onnx_twin_score_as_the_model_does(network, known
     loaded = load_model(save_model(model, tmp_path / "model", classes=CLASSES))
     assert loaded.classes == CLASSES
     np.testing.assert_array_equal(loaded.model.proba(items), expected)
+    np.testing.assert_array_equal(loaded.model.balanced(items), model.balanced(items))
     for given, read in zip(model.last_layer(), loaded.model.last_layer()):
         np.testing.assert_array_equal(given, read)
+    assert loaded.decision == likeliest(3)
 
-    path = save_onnx(model, tmp_path / "new" / "model.onnx")
-    session = onnxruntime.InferenceSession(path)
-    (taken,), (given,) = session.get_inputs(), session.get_outputs()
-    assert (taken.name, given.name) == (
-        "images" if network == "resnet18" else "embeddings",
-        "probabilities",
-    )
+    path = onnx.save_onnx(model, tmp_path / "new" / "model.onnx")
     for n in (1, 7, len(items)):
-        (proba,) = session.run(None, {taken.name: items[:n]})
+        proba, decisions, name = run_onnx(path, items[:n])
+        assert name == ("images" if network == "resnet18" else "embeddings")
         np.testing.assert_allclose(proba, expected[:n], atol=1e-4)
         np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-5)
+        np.testing.assert_array_equal(decisions, proba.argmax(axis=1))
     np.testing.assert_array_equal(model.proba(items), expected)
+
+
+RULES = {
+    "rare from a threshold on": (0.3, 0.2, 0.0),
+    "a rare class at once, the other never": (1e-6, 1.0, 0.0),
+    "as if all were as frequent": (0.2, 0.2, 0.6),
+    "the likeliest": (1.0, 1.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("thresholds", RULES.values(), ids=RULES)
+def test_a_network_decides_in_onnx_as_it_does_here(thresholds, tmp_path):
+    items = items_for("linear", 300)
+    model = trained("linear", items, some_labels())
+    decision = Decision("f1", thresholds)
+    proba, decisions, _ = run_onnx(save_onnx(model, decision, tmp_path / "model.onnx"), items)
+    np.testing.assert_allclose(proba, model.proba(items), atol=1e-5)
+    np.testing.assert_array_equal(decisions, decision.classes(proba))
+    expected, is_clear = clear_decisions(decision, model.proba(items))
+    assert is_clear.mean() > 0.9
+    np.testing.assert_array_equal(decisions[is_clear], expected[is_clear])
 
 
 def test_saving_and_loading_leave_torchs_generator_alone(tmp_path):
@@ -78,7 +115,7 @@ def test_the_card_says_what_the_model_needs(tmp_path):
     )
     card = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
     assert card["classes"] == list(CLASSES)
-    assert card["classes_with_labels"] == [0, 1]
+    assert card["labels_per_class"] == [1, 1, 0]
     assert card["kind"] == "images"
     assert card["embedder"]["name"] == "efficientnet-lite0@160"
     assert card["preprocessing"]["resize"] == [160, 160]
@@ -93,8 +130,8 @@ def test_what_is_no_model_is_refused(tmp_path):
         load_model(tmp_path)
     save_model(model, tmp_path, classes=CLASSES)
     card = (tmp_path / "card.json").read_text(encoding="utf-8")
-    (tmp_path / "card.json").write_text(card.replace('"format": 2', '"format": 1'))
-    with pytest.raises(GalaxyError, match="its format is 1, not 2: train it again"):
+    (tmp_path / "card.json").write_text(card.replace('"format": 3', '"format": 2'))
+    with pytest.raises(GalaxyError, match="its format is 2, not 3: train it again"):
         load_model(tmp_path)
     (tmp_path / "card.json").write_text("{")
     with pytest.raises(GalaxyError, match=r"Cannot read .*card.json"):
@@ -105,6 +142,9 @@ def test_what_is_no_model_is_refused(tmp_path):
         load_model(tmp_path)
 
 
+POOL = {"class_priors": [0.1, 0.2, 0.7]}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -112,9 +152,34 @@ def test_what_is_no_model_is_refused(tmp_path):
         ({"classes": ["a", "b", "b"]}, "classes must be 3 different names"),
         ({"classes": "abc"}, "classes must be a list of names"),
         ({"classes": [{}, [], None]}, "classes must be a list of names"),
-        ({"classes_with_labels": [0, 9]}, "some of the classes' numbers"),
-        ({"classes_with_labels": [0, -1]}, "some of the classes' numbers"),
-        ({"classes_with_labels": [[0], [1]]}, "some of the classes' numbers"),
+        ({"labels_per_class": [1, 9]}, "a number of at least 0 for each class"),
+        ({"labels_per_class": [1, 9, -1]}, "a number of at least 0 for each class"),
+        ({"labels_per_class": [1, 9, 0.5]}, "a number of at least 0 for each class"),
+        ({"labels_per_class": [[0], [1], [2]]}, "a number of at least 0 for each class"),
+        ({"labels_per_class": 3}, "has no len"),
+        (
+            {"decision": {"rule": "f1", "thresholds": [0.5, 0]}, "pool": POOL},
+            "one share for each class",
+        ),
+        (
+            {"decision": {"rule": "f1", "thresholds": [0.5, 2, 0]}, "pool": POOL},
+            "one share for each class",
+        ),
+        (
+            {"decision": {"rule": "f1", "thresholds": [0.5, float("nan"), 0]}, "pool": POOL},
+            "one share for each class",
+        ),
+        (
+            {
+                "decision": {"rule": "f1", "thresholds": [0.5, 0.5, 0]},
+                "pool": {"class_priors": [0.5, 0.5]},
+            },
+            "one share for each class",
+        ),
+        (
+            {"decision": {"rule": "f1", "thresholds": [0.5, 0.5, 0]}},
+            "'pool'",
+        ),
         ({"shape": {"network": "vgg"}}, "unknown network 'vgg'"),
         ({"shape": {"width": 300_000_000}}, "tensors are not those of the linear on the card"),
         ({"shape": {"width": None}}, "of its shape must be positive"),
@@ -190,12 +255,12 @@ def test_predict_writes_what_the_model_says_of_new_images(photos, tmp_path, monk
     assert "Cannot be used: 1 of 13 examples" in result.output
     assert f"12 examples in {output}" in result.output
     table = read_table(output)
-    assert list(table.columns) == ["id", "class", "p_green", "p_red"]
+    assert list(table.columns) == ["id", "decision", "p_green", "p_red"]
     assert list(table.column("id")) == [pool.ids[i] for i in found.good()]
     wanted = model.proba(found.vectors[found.good()])
     np.testing.assert_allclose(np.array(table.column("p_red"), float), wanted[:, 1], rtol=1e-6)
     colors = ["red" if int(name[-5]) % 2 else "green" for name in table.column("id")]
-    assert list(table.column("class")) == colors
+    assert list(table.column("decision")) == colors
 
 
 def test_predict_by_a_resnet_leaves_out_what_cannot_be_read(photos, tmp_path):
@@ -281,33 +346,205 @@ def test_a_disk_that_is_full_in_the_middle_loses_nothing_that_was_there(tmp_path
     assert after == before
 
 
-@pytest.mark.parametrize("labels", [{i: i % 3 for i in range(30)}, {0: 0, 1: 2}, {0: 1}, {}])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_loaded_kernel_head_scores_as_the_head_does(labels, dtype, tmp_path):
+FEW, MANY = 5, 60  # columns: with trees and without
+every_width = pytest.mark.parametrize("width", [FEW, MANY])
+LABELS = {
+    "all classes": {i: i % 3 for i in range(30)},
+    "a few rare": {i: min(i % 8, 2) for i in range(48)},
+    "two labels": {0: 0, 1: 2},
+    "no majority": {i: i % 2 for i in range(20)},
+    "one class": {0: 1},
+    "none": {},
+}
+every_label_set = pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+
+
+def auto_model(width, labels, n_classes=3, dtype=np.float32, size=60):
+    """The default head, its pool, and new examples."""
     rng = np.random.default_rng(0)
-    pool, new = rng.normal(size=(60, 5)).astype(dtype), rng.normal(size=(20, 5)).astype(dtype)
-    model = KernelTrainer(n_classes=3).fit(pool, labels)
-    loaded = load_model(save_model(model, tmp_path / "model", classes=CLASSES))
-    assert (loaded.classes, loaded.kind, loaded.width) == (CLASSES, "embeddings", 5)
+    pool, new = (rng.normal(size=(n, width)).astype(dtype) for n in (size, 200))
+    for i, label in labels.items():
+        pool[i, label] += 2
+    return AutoTrainer(n_classes=n_classes).fit(pool, labels), pool, new
+
+
+@every_width
+@every_label_set
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_loaded_default_head_scores_as_the_head_does(labels, width, dtype, tmp_path):
+    model, pool, new = auto_model(width, labels, dtype=dtype)
+    has_trees = width <= FEW_COLUMNS and len(set(labels.values())) > 1
+    assert (model.trees is not None) == has_trees
+    saved = load_model(save_model(model, tmp_path / "model", classes=CLASSES))
+    loaded = saved.model
+    assert (saved.classes, saved.kind, saved.width) == (CLASSES, "embeddings", width)
+    assert saved.decision == likeliest(3)
     # Not to the last digit: the arrays lie in another order in memory.
-    np.testing.assert_allclose(loaded.model.proba(new), model.proba(new), atol=1e-5)
-    np.testing.assert_array_equal(loaded.model.class_priors, model.class_priors)
+    np.testing.assert_allclose(loaded.proba(new), model.proba(new), atol=1e-5)
+    np.testing.assert_allclose(loaded.balanced(new), model.balanced(new), atol=1e-5)
+    np.testing.assert_allclose(loaded.proba(pool), model.proba(pool), atol=1e-5)
+    np.testing.assert_array_equal(loaded.class_priors, model.class_priors)
+    assert loaded.calibration == model.calibration
 
 
-def test_a_kernel_head_that_was_tampered_with_is_refused(tmp_path):
-    model = KernelTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
+def test_a_loaded_default_head_asks_its_trees_only_about_candidates(tmp_path, monkeypatch):
+    monkeypatch.setattr("galaxy_al.models.auto._CANDIDATES", 10)
+    model, _, new = auto_model(FEW, LABELS["all classes"])
+    assert np.isfinite(model.trees_from)
+    loaded = load_model(save_model(model, tmp_path, classes=CLASSES)).model
+    assert loaded.trees_from == model.trees_from
+    np.testing.assert_allclose(loaded.proba(new), model.proba(new), atol=1e-5)
+
+
+def test_a_default_head_that_was_tampered_with_is_refused(tmp_path):
+    model = AutoTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
     save_model(model, tmp_path, classes=["rare", "other"])
     card = json.loads((tmp_path / "card.json").read_text())
     card["shape"]["width"] = 5
     (tmp_path / "card.json").write_text(json.dumps(card))
-    with pytest.raises(GalaxyError, match="its tensors are not those of the kernel head"):
+    with pytest.raises(GalaxyError, match="its tensors are not those of the head on the card"):
         load_model(tmp_path)
 
 
-def test_only_networks_become_onnx(tmp_path):
-    model = KernelTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
+def changed(array, at, value):
+    array = array.copy()
+    array[at] = value
+    return array
+
+
+TAMPERED = {
+    "landmarks that are missing": (
+        lambda a: {name: array for name, array in a.items() if name != "landmarks"},
+        "its tensors are not those of the head",
+    ),
+    "axes of one dimension": (
+        lambda a: a | {"axes": a["axes"].ravel()},
+        "its tensors are not those of the head",
+    ),
+    "a bias that is not a number": (
+        lambda a: a | {"bias": changed(a["bias"], 0, np.nan)},
+        "its tensors are not all finite numbers",
+    ),
+    "weights that are whole numbers": (
+        lambda a: a | {"weights": a["weights"].astype(np.int32)},
+        "its tensors are not all finite numbers",
+    ),
+    "a scale of 0": (lambda a: a | {"scale": 0 * a["scale"]}, "its scale is not positive"),
+    "trees without votes": (
+        lambda a: {name: array for name, array in a.items() if name != "trees.votes"},
+        "its trees are not complete",
+    ),
+    "trees without roots": (
+        lambda a: {name: array for name, array in a.items() if name != "trees.roots"},
+        "its trees are not complete",
+    ),
+    "votes for a class more": (
+        lambda a: a | {"trees.votes": np.pad(a["trees.votes"], ((0, 0), (0, 1)))},
+        "its trees are not complete",
+    ),
+    "a child that does not exist": (
+        lambda a: a | {"trees.right": changed(a["trees.right"], 0, len(a["trees.right"]))},
+        "its trees have a node that does not exist",
+    ),
+    "a root that does not exist": (
+        lambda a: a | {"trees.roots": changed(a["trees.roots"], 0, -1)},
+        "its trees have a node that does not exist",
+    ),
+    "a feature that does not exist": (
+        lambda a: a | {"trees.feature": changed(a["trees.feature"], 0, FEW)},
+        "its trees have a node that does not exist",
+    ),
+    "a node above its parent": (
+        lambda a: a | {"trees.left": changed(a["trees.left"], 2, 1)},
+        "its trees never end",
+    ),
+    "a leaf with one child": (
+        lambda a: (
+            a
+            | {
+                "trees.left": changed(a["trees.left"], 0, 0),
+                "trees.right": changed(a["trees.right"], 0, 1),
+            }
+        ),
+        "its trees never end",
+    ),
+    "a threshold that is not a number": (
+        lambda a: a | {"trees.threshold": changed(a["trees.threshold"], 0, np.nan)},
+        "its trees are not all finite numbers",
+    ),
+    "votes that are infinite": (
+        lambda a: a | {"trees.votes": changed(a["trees.votes"], 0, np.inf)},
+        "its trees are not all finite numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), TAMPERED.values(), ids=TAMPERED)
+def test_a_default_head_with_changed_arrays_is_refused(change, message, tmp_path):
+    from safetensors.numpy import load, save
+
+    model, _, _ = auto_model(FEW, LABELS["all classes"])
+    save_model(model, tmp_path, classes=CLASSES)
+    weights, card = tmp_path / "model.safetensors", tmp_path / "card.json"
+    arrays = change(load(weights.read_bytes()))
+    weights.write_bytes(save(arrays))
+    about = json.loads(card.read_text(encoding="utf-8"))
+    about["sha256"] = hashlib.sha256(weights.read_bytes()).hexdigest()
+    card.write_text(json.dumps(about))
+    with pytest.raises(GalaxyError, match=message) as caught:
+        load_model(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@every_width
+@every_label_set
+@pytest.mark.parametrize("thresholds", RULES.values(), ids=RULES)
+def test_the_onnx_twin_of_a_default_head_scores_and_decides_as_it_does(
+    labels, width, thresholds, tmp_path
+):
+    model, pool, new = auto_model(width, labels)
+    decision = Decision("f1", thresholds)
+    path = save_onnx(model, decision, tmp_path / "new" / "model.onnx")
+    for items in (new, new[:1], pool):
+        proba, decisions, name = run_onnx(path, items)
+        assert name == "embeddings"
+        np.testing.assert_allclose(proba, model.proba(items), atol=1e-4)
+        np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-5)
+        np.testing.assert_array_equal(decisions, decision.classes(proba))
+        expected, is_clear = clear_decisions(decision, model.proba(items))
+        np.testing.assert_array_equal(decisions[is_clear], expected[is_clear])
+    if len(set(labels.values())) > 1:
+        assert np.ptp(model.proba(new), axis=0).max() > 0.1
+        assert is_clear.mean() > 0.9
+
+
+@every_width
+def test_the_onnx_twin_of_a_default_head_for_two_classes_decides_as_it_does(width, tmp_path):
+    model, _, new = auto_model(width, {i: int(i % 5 > 0) for i in range(40)}, n_classes=2)
+    for thresholds in ((0.3, 0.0), (0.2, 0.8), (1.0, 1.0)):
+        decision = Decision("f1", thresholds)
+        path = save_onnx(model, decision, tmp_path / "model.onnx")
+        proba, decisions, _ = run_onnx(path, new)
+        np.testing.assert_allclose(proba, model.proba(new), atol=1e-4)
+        expected, is_clear = clear_decisions(decision, model.proba(new))
+        assert len(set(expected[is_clear].tolist())) == 2
+        np.testing.assert_array_equal(decisions[is_clear], expected[is_clear])
+
+
+def test_the_onnx_twin_asks_its_trees_only_about_candidates(tmp_path, monkeypatch):
+    monkeypatch.setattr("galaxy_al.models.auto._CANDIDATES", 10)
+    model, _, new = auto_model(FEW, LABELS["a few rare"])
+    proba, _, _ = run_onnx(save_onnx(model, likeliest(3), tmp_path / "model.onnx"), new)
+    logits = model.kernel.logits(new)
+    is_candidate = np.exp(logits[:, :2]).sum(axis=1) >= np.exp(logits[:, 2] + model.trees_from)
+    assert 0 < is_candidate.sum() < len(new)
+    np.testing.assert_allclose(proba, model.proba(new), atol=1e-4)
+
+
+def test_what_is_no_network_is_refused_where_one_is_expected(tmp_path):
+    model = AutoTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
     with pytest.raises(
-        ValueError, match="Expected a network trained by Trainer, got an object of type KernelModel"
+        ValueError, match="Expected a network trained by Trainer, got an object of type AutoModel"
     ):
-        save_onnx(model, tmp_path / "model.onnx")
+        onnx.save_onnx(model, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

@@ -329,13 +329,13 @@ def predict(
     if output.resolve() == pool.resolve():
         raise GalaxyError(f"{output} is the pool itself and must not be overwritten.")
     saved = load_model(model)
-    thresholds, shares = (
+    thresholds, prevalences = (
         numbers_by_class(text, name, saved.classes[:-1])
         for text, name in ((threshold, "--threshold"), (prevalence, "--prevalence"))
     )
-    check_options(saved, thresholds, shares)
+    check_options(saved, thresholds, prevalences)
     found = load_pool(pool, kind=kind, column=column, id_column=id_column)
-    made = predict(saved, found, thresholds=thresholds, prevalence=shares)
+    made = predict(saved, found, thresholds=thresholds, prevalence=prevalences)
     made.write(output)
     report_problems(made.bad, len(found))
     click.echo(f"{len(made.ids):,} examples in {output}")

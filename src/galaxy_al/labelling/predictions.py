@@ -86,12 +86,12 @@ def check_options(
 def _with_prevalence(
     saved: SavedModel, proba: NDArray[np.floating[Any]], prevalence: Mapping[str, float]
 ) -> NDArray[np.floating[Any]]:
-    shares = _by_index(saved, prevalence)
-    if not shares:
+    by_index = _by_index(saved, prevalence)
+    if not by_index:
         return proba
     if saved.class_priors is None:
         raise GalaxyError("The model does not say how frequent the classes were: train it again.")
-    return shifted(proba, saved.class_priors, shares)
+    return shifted(proba, saved.class_priors, by_index)
 
 
 def _with_thresholds(saved: SavedModel, thresholds: Mapping[str, float]) -> Decision:

@@ -1,11 +1,11 @@
 """How good decisions will be on data like the pool, with intervals.
 
 The pool's own probabilities say how many of the examples that are decided to be of a class should
-be. Labels that the model was trained without say how far that is off. They were not sampled at
+be. Labels that the model was trained without say how much that is off. They were not sampled at
 random, but labels with the same probability tell the same, however they were chosen. So the pool is
 cut into strata by probability and decision. Two things are unknown:
 
-- How far all log odds of a class are off: they should be multiplied by one number and moved by
+- How much all log odds of a class are off: they should be multiplied by one number and moved by
   another. Before any label both are normal, and large: a model of few labels is too cautious.
 - By which factor the number of examples on the less likely side of each stratum is off as well.
   It has a Gamma distribution of mean 1 before any label.
@@ -160,10 +160,10 @@ class _Strata:
         log_prior = (_SHIFTS / _SHIFT_SPREAD) ** 2 + (np.log(_SLOPES) / _SLOPE_SPREAD) ** 2
         log_weights = likelihood.sum(axis=1) - log_prior / 2
         weights = np.exp(log_weights - log_weights.max())
-        drawn = rng.choice(len(weights), _SAMPLES, p=weights / weights.sum())
+        which = rng.choice(len(weights), _SAMPLES, p=weights / weights.sum())
         factors = rng.gamma(_SHAPE + self.n_off, size=(_SAMPLES, len(self.n_off)))
-        factors /= _SHAPE + expected[drawn]
-        measures = self._measures(self.sizes * _off(self.mean)[drawn] * factors)
+        factors /= _SHAPE + expected[which]
+        measures = self._measures(self.sizes * _off(self.mean)[which] * factors)
         low, middle, high = np.quantile(measures, _QUANTILES, axis=1)
         return ClassEstimate(*(Interval(*found) for found in zip(middle, low, high)))
 

@@ -92,9 +92,9 @@ def fit_forest(rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, s
         for name in ("children_left", "children_right", "feature", "threshold")
     )
     is_leaf = left < 0
-    shares = np.concatenate([tree.value[:, 0] for tree in trees])
+    values = np.concatenate([tree.value[:, 0] for tree in trees])
     votes = np.zeros((len(own), n_classes), np.float32)
-    votes[:, grown.classes_] = shares / shares.sum(axis=1, keepdims=True)
+    votes[:, grown.classes_] = values / values.sum(axis=1, keepdims=True)
     return Forest(
         roots=roots.astype(np.int32),
         feature=np.where(is_leaf, 0, feature).astype(np.int32),

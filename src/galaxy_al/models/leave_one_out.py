@@ -61,7 +61,7 @@ def leave_one_out(
 
 
 def _leverages(inputs: Table, curvature: NDArray[np.float64], precision: float) -> Table:
-    """How far each example's logit moves per unit of its own residual."""
+    """How much each example's logit moves per unit of its own residual."""
     from scipy.linalg import cholesky, solve_triangular
 
     weighted = inputs * np.sqrt(curvature).astype(inputs.dtype)[:, None]

@@ -137,7 +137,7 @@ def _tree_attributes(trees: Forest) -> dict[str, Any]:
     is_leaf = trees.left == np.arange(size)
     leaves = np.flatnonzero(is_leaf)
     node = np.arange(size) - first
-    shares = trees.votes[leaves] / len(trees.roots)
+    weights = trees.votes[leaves] / len(trees.roots)
     return {
         "n_targets": n_classes,
         "aggregate_function": "SUM",
@@ -151,7 +151,7 @@ def _tree_attributes(trees: Forest) -> dict[str, Any]:
         "target_treeids": np.repeat(tree[leaves], n_classes).tolist(),
         "target_nodeids": np.repeat(node[leaves], n_classes).tolist(),
         "target_ids": np.tile(np.arange(n_classes), len(leaves)).tolist(),
-        "target_weights": shares.ravel().tolist(),
+        "target_weights": weights.ravel().tolist(),
     }
 
 

@@ -40,16 +40,19 @@ def test_a_linear_head_minimises_the_weighted_cross_entropy(scale):
     expected = softmax(unit @ best[:, :4].T + best[:, 4])
     shown = (scale * embeddings).astype(np.float32)
     model = Trainer("linear", n_classes=3).fit(shown, dict(enumerate(truth.tolist())))
-    np.testing.assert_allclose(model.proba(shown), expected, atol=0.01)
+    np.testing.assert_allclose(model.balanced(shown), expected, atol=0.01)
+    in_pool = expected * np.bincount(truth)
+    in_pool /= in_pool.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.proba(shown), in_pool, atol=0.01)
 
 
-def test_repeating_all_examples_of_a_class_changes_nothing():
+def test_repeating_all_examples_of_a_class_changes_no_balanced_probability():
     items = items_for("linear", 30)
     labels = dict(enumerate([0] * 5 + [1] * 25))
-    once = Trainer("linear", n_classes=2).fit(items, labels).proba(items)
+    once = Trainer("linear", n_classes=2).fit(items, labels).balanced(items)
     more = np.concatenate([items, *[items[:5]] * 4])
     repeated = labels | {30 + i: 0 for i in range(20)}
-    again = Trainer("linear", n_classes=2).fit(more, repeated).proba(items)
+    again = Trainer("linear", n_classes=2).fit(more, repeated).balanced(items)
     # The scale to which inputs are brought depends on the examples, and so a little does the rest.
     np.testing.assert_allclose(again, once, atol=0.02)
 
@@ -62,7 +65,8 @@ def test_the_last_layer_and_its_inputs_give_the_scores(network):
     weights, bias = snapshot.head
     assert weights.shape == (3, snapshot.embeddings.shape[1])
     expected = softmax(snapshot.embeddings @ weights.T + bias)
-    np.testing.assert_allclose(snapshot.proba, expected, atol=1e-4)
+    np.testing.assert_allclose(snapshot.balanced, expected, atol=1e-4)
+    np.testing.assert_allclose(model.balanced(items), snapshot.balanced, atol=1e-5)
     np.testing.assert_allclose(model.proba(items), snapshot.proba, atol=1e-5)
 
 
@@ -70,9 +74,26 @@ def test_the_last_layer_and_its_inputs_give_the_scores(network):
 def test_a_class_without_labels_gets_the_floor(network):
     items = items_for(network)
     labels = {i: y for i, y in some_labels(4).items() if y in (0, 2)}
-    proba = trained(network, items, labels, n_classes=4).proba(items)
-    np.testing.assert_allclose(proba[:, [1, 3]], FLOOR)
-    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-5)
+    model = trained(network, items, labels, n_classes=4)
+    balanced, snapshot = model.balanced(items), model.snapshot(items)
+    np.testing.assert_allclose(balanced[:, [1, 3]], FLOOR)
+    np.testing.assert_allclose(snapshot.balanced[:, [1, 3]], FLOOR, rtol=1e-5)
+    assert (snapshot.proba[:, [1, 3]] <= FLOOR).all()
+    for view in (balanced, snapshot.balanced, snapshot.proba):
+        np.testing.assert_allclose(view.sum(axis=1), 1, atol=1e-5)
+
+
+@every_network
+def test_probabilities_in_the_pool_are_the_balanced_ones_times_the_shares_of_the_labels(network):
+    items = items_for(network)
+    labels = dict(enumerate([0] * 3 + [1] * 5 + [2] * 16))
+    model = trained(network, items, labels)
+    expected = model.balanced(items).astype(np.float64) * [3, 5, 16]
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.proba(items), expected, atol=1e-6)
+    snapshot = model.snapshot(items)
+    np.testing.assert_allclose(snapshot.class_priors, [3 / 24, 5 / 24, 16 / 24])
+    np.testing.assert_allclose(snapshot.balanced, model.balanced(items), atol=1e-6)
 
 
 @every_network
@@ -80,8 +101,10 @@ def test_a_class_without_labels_gets_the_floor(network):
 def test_while_one_class_is_known_all_are_equally_likely(network, labels):
     items = items_for(network)
     model = trained(network, items, labels)
-    np.testing.assert_allclose(model.proba(items), 1 / 3)
-    weights, bias = model.snapshot(items).head
+    snapshot = model.snapshot(items)
+    for view in (model.proba(items), model.balanced(items), snapshot.proba, snapshot.balanced):
+        np.testing.assert_allclose(view, 1 / 3)
+    weights, bias = snapshot.head
     assert not weights.any()
     assert not bias.any()
 

@@ -108,8 +108,8 @@ class Model:
         """The share of each class in the labels; None while only one has any."""
         if len(self.seen) < 2:
             return None
-        shares: NDArray[np.float64] = self.counts / self.counts.sum()
-        return np.maximum(shares, FLOOR)
+        priors: NDArray[np.float64] = self.counts / self.counts.sum()
+        return np.maximum(priors, FLOOR)
 
     @property
     def n_classes(self) -> int:
