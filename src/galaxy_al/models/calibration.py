@@ -68,7 +68,12 @@ class Calibration:
 
 
 def fit_calibration(
-    logits: Table, held_out: Table, known: NDArray[np.intp], targets: NDArray[np.integer[Any]]
+    logits: Table,
+    held_out: Table,
+    known: NDArray[np.intp],
+    targets: NDArray[np.integer[Any]],
+    *,
+    keep_tail: bool = False,
 ) -> Calibration:
     """Calibrate the logits of a pool.
 
@@ -80,11 +85,15 @@ def fit_calibration(
         Of the labelled examples, by models trained without them.
     known, targets
         The labelled examples, ascending, and their classes.
+    keep_tail
+        Leave the log odds below the cut as they are. Averaged with trees, they are right.
     """
     is_rare = targets < logits.shape[1] - 1
     if is_rare.all() or not is_rare.any():
         return Calibration()
     sharpness = _sharpness(held_out, targets)
+    if keep_tail:
+        return Calibration(sharpness)
     counts, middles = _histogram(logits, known, sharpness)
     below = middles < START
     odds = rare_log_odds(sharpness * held_out[is_rare])
