@@ -541,6 +541,25 @@ def test_the_onnx_twin_asks_its_trees_only_about_candidates(tmp_path, monkeypatc
     np.testing.assert_allclose(proba, model.proba(new), atol=1e-4)
 
 
+@every_width
+def test_a_head_that_looks_through_its_pool_first_is_the_same_saved_and_as_onnx(
+    width, tmp_path, monkeypatch
+):
+    labels = {i: min(i % 8, 2) for i in range(200)}
+    exact, _, new = auto_model(width, labels, size=600)
+    monkeypatch.setattr("galaxy_al.models.kernel_space._KEPT_BYTES", 0)
+    monkeypatch.setattr("galaxy_al.models.kernel.MOST_COARSE", 60)
+    monkeypatch.setattr("galaxy_al.models.kernel._CANDIDATES", 100)
+    model, _, _ = auto_model(width, labels, size=600)
+    assert model.kernel.coarse is not None
+    expected = model.proba(new)
+    assert np.abs(model.kernel.logits(new) - exact.kernel.logits(new)).max() > 0.1
+    loaded = load_model(save_model(model, tmp_path, classes=CLASSES)).model
+    np.testing.assert_allclose(loaded.proba(new), expected, atol=1e-5)
+    proba, _, _ = run_onnx(save_onnx(model, likeliest(3), tmp_path / "model.onnx"), new)
+    np.testing.assert_allclose(proba, expected, atol=1e-4)
+
+
 def test_what_is_no_network_is_refused_where_one_is_expected(tmp_path):
     model = AutoTrainer(n_classes=2).fit(np.eye(4), {0: 0, 1: 1})
     with pytest.raises(
