@@ -406,6 +406,26 @@ def test_a_default_head_that_was_tampered_with_is_refused(tmp_path):
         load_model(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"calibration": {"sharpness": 0, "slope": 1}}, "its calibration must be numbers above 0"),
+        ({"calibration": {"sharpness": 1, "slope": np.nan}}, "must be numbers above 0"),
+        ({"calibration": {"sharpness": "1", "slope": 1}}, "not supported between"),
+        ({"calibration": {"shift": 1}}, "unexpected keyword argument 'shift'"),
+        ({"trees_from": "low"}, "could not convert string to float"),
+    ],
+)
+def test_a_card_of_a_default_head_that_makes_no_sense_is_one_clear_line(change, message, tmp_path):
+    model, _, _ = auto_model(FEW, LABELS["all classes"])
+    save_model(model, tmp_path, classes=CLASSES)
+    card = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
+    (tmp_path / "card.json").write_text(json.dumps(card | change))
+    with pytest.raises(GalaxyError, match=message) as caught:
+        load_model(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
 def changed(array, at, value):
     array = array.copy()
     array[at] = value
