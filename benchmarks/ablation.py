@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from galaxy_al.experiments.datasets import load_labeled_pool
 from galaxy_al.experiments.runs import make_head
 from galaxy_al.experiments.suite import Head
-from galaxy_al.models.kernel import KernelTrainer
+from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.simulation import simulate
 from galaxy_al.strategies import FairCuts
 from galaxy_al.strategies.fair_cuts import FairCutsSession
@@ -67,12 +68,12 @@ class AnyCutSession(FairCutsSession):
         return super()._at_cut(target)
 
 
-class WithoutShares(KernelTrainer):
+class WithoutShares(AutoTrainer):
     """The frequencies of the classes among the labels, as they are."""
 
     def fit(self, pool, labels):
         model = super().fit(pool, labels)
-        return model.with_class_priors(np.zeros_like(model.class_priors))
+        return replace(model, class_priors=np.zeros_like(model.class_priors))
 
 
 VARIANTS = {

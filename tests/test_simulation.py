@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+from sklearn import metrics
 
-from galaxy_al.simulation import noisy_annotator
+from galaxy_al import Learner, Snapshot
+from galaxy_al.metrics import calibration_error
+from galaxy_al.simulation import noisy_annotator, play_round
 
 
 def answers(truth, flip_rate, seed=0, **kwargs):
@@ -48,3 +51,63 @@ def test_wrong_arguments_are_refused(arguments, message):
     truth, flip_rate, *n_classes = arguments
     with pytest.raises(ValueError, match=message):
         noisy_annotator(truth, flip_rate, np.random.default_rng(0), *n_classes)
+
+
+class Said:
+    """A model that says the same whatever its labels are."""
+
+    def __init__(self, proba, class_priors):
+        self.proba, self.class_priors = proba, class_priors
+
+    def fit(self, pool, labels):
+        return self
+
+    def snapshot(self, pool, labels=None):
+        return Snapshot(self.proba, labels, class_priors=self.class_priors)
+
+
+def best_decisions(proba):
+    """Which examples to call rare for the best F1 if the probabilities are true, by trying all."""
+    thresholds = np.unique(proba)
+    expected = [
+        2 * proba[proba >= t].sum() / ((proba >= t).sum() + proba.sum()) for t in thresholds
+    ]
+    return np.where(proba >= thresholds[np.argmax(expected)], 0, 1)
+
+
+def test_a_round_is_judged_by_the_right_view_of_the_model():
+    rng = np.random.default_rng(0)
+    rare = rng.beta(0.3, 4, 500)
+    truth = np.where(rng.random(500) < rare, 0, 1)
+    proba, priors = np.stack([rare, 1 - rare], axis=1), np.array([0.07, 0.93])
+    learner = Learner(
+        np.zeros((500, 1)), 2, strategy="random", head=Said(proba, priors), batch_size=50
+    )
+    judged = play_round(learner, truth)
+
+    as_frequent = np.where(rare / 0.07 > (1 - rare) / 0.93, 0, 1)
+    expected = metrics.balanced_accuracy_score(truth, as_frequent)
+    assert judged.balanced_accuracy == pytest.approx(expected)
+    decided = best_decisions(rare)
+    assert (decided != as_frequent).any()
+    assert (decided != proba.argmax(axis=1)).any()
+    for name in ("f1", "precision", "recall"):
+        score = getattr(metrics, f"{name}_score")(truth, decided, pos_label=0)
+        assert getattr(judged, name) == pytest.approx(score)
+    assert judged.average_precision == pytest.approx(
+        metrics.average_precision_score(truth == 0, rare)
+    )
+    assert judged.log_loss == pytest.approx(metrics.log_loss(truth, proba))
+    assert judged.brier == pytest.approx(2 * metrics.brier_score_loss(truth == 0, rare))
+    assert judged.calibration_error == pytest.approx(calibration_error(truth == 0, rare))
+    assert judged.rare_found == np.count_nonzero(truth[list(judged.indices)] == 0)
+
+
+def test_scores_from_elsewhere_are_judged_as_they_are():
+    truth = np.array([0, 0, 1, 1, 1, 1])
+    model = Said(np.full((6, 2), 0.5), np.array([0.5, 0.5]))
+    learner = Learner(np.zeros((6, 1)), 2, strategy="random", head=model, batch_size=2)
+    exact = np.eye(2)[truth]
+    judged = play_round(learner, truth, scores=lambda learner: exact)
+    assert judged.balanced_accuracy == judged.f1 == judged.precision == judged.recall == 1
+    assert judged.log_loss == judged.brier == judged.calibration_error == 0

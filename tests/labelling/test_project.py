@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,146 @@ def test_init_status_export_train_predict(embeddings):
     given = [[float(row[f"p_{name}"]) for name in codes] for row in predicted]
     np.testing.assert_allclose(given, proba, atol=1e-5)
     assert np.mean([row["decision"] == name for row, name in zip(predicted, names)]) > 0.9
+
+
+@pytest.fixture
+def trained(embeddings):
+    """A folder with a project, its saved model and the pool."""
+    init(embeddings, "--import-labels", embeddings / "known.csv")
+    run("train", embeddings / "project")
+    return embeddings
+
+
+def predicted(folder, *options):
+    """What `galaxy-al predict` writes: the decisions and the probabilities."""
+    table = folder / "predictions.csv"
+    model, pool = folder / "project" / "model", folder / "pool.npy"
+    run("predict", model, pool, "--output", table, *options)
+    rows = read_csv(table)
+    proba = [[float(row[f"p_{name}"]) for name in ("scratch", "dent", "fine")] for row in rows]
+    return [row["decision"] for row in rows], np.array(proba)
+
+
+def test_train_prints_and_saves_how_good_its_decisions_will_be(trained):
+    model = trained / "project" / "model"
+    printed = run("train", trained / "project", "--decide", "recall=0.9", "--onnx").output
+    lines = printed.splitlines()
+    assert lines[0] == f"Trained on 60 labels: {model}"
+    assert lines[1] == "Decides for a recall of at least 0.9."
+    header = next(line for line in lines if line.startswith("class"))
+    assert " ".join(header.split()) == "class threshold precision recall F1 in the pool"
+    for name in ("scratch", "dent", "fine"):
+        assert sum(line.startswith(name) for line in lines) == 2  # and in the confusion
+    names = ["README.md", "card.json", "model.onnx", "model.safetensors", "precision-recall.png"]
+    assert sorted(path.name for path in model.iterdir()) == names
+    card = json.loads((model / "card.json").read_text())
+    assert card["decision"]["rule"] == "recall=0.9"
+    assert list(card["decision"]["thresholds"]) == list(load_model(model).decision.thresholds)
+    assert sum(card["labels"].values()) == 60
+    assert list(card["estimates"]["classes"]) == ["scratch", "dent", "fine"]
+    assert np.sum(card["estimates"]["confusion"]) == pytest.approx(card["pool"]["size"], abs=1)
+    assert all(line in (model / "README.md").read_text() for line in lines[1:])
+
+
+def test_the_python_example_of_a_models_readme_runs(trained, monkeypatch, capsys):
+    monkeypatch.chdir(trained / "project")
+    text = Path("model/README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    exec(code.replace("new-data", str(trained / "pool.npy")), {})
+    decisions, proba = predicted(trained)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [[str(i), d] for i, d in enumerate(decisions)]
+    assert len(lines) == len(proba)
+
+
+def test_predict_decides_by_the_thresholds_of_the_model_or_by_others(trained):
+    thresholds = load_model(trained / "project" / "model").decision.thresholds
+    decisions, proba = predicted(trained)
+
+    def is_right(decided, *limits):
+        """Whether decisions are those of thresholds; an example just at one may be either."""
+        times = proba[:, :2] / limits
+        rare = np.array(["scratch", "dent"])[times.argmax(axis=1)]
+        expected = np.where(times.max(axis=1) >= 1, rare, "fine")
+        is_clear = (np.abs(times - 1) > 1e-5).all(axis=1)
+        assert is_clear.sum() >= len(proba) - 4
+        return (np.array(decided) == expected)[is_clear].all()
+
+    assert is_right(decisions, *thresholds[:2])
+    for options, limits in [
+        ("0.01", (0.01, 0.01)),
+        ("scratch=0.02,dent=0.9", (0.02, 0.9)),
+        ("dent=0.001", (thresholds[0], 0.001)),
+    ]:
+        found, same = predicted(trained, "--threshold", options)
+        assert is_right(found, *limits)
+        assert not is_right(decisions, *limits)
+        np.testing.assert_array_equal(same, proba)
+
+
+def test_predict_takes_the_prevalence_of_new_data(trained):
+    priors = load_model(trained / "project" / "model").class_priors
+    _, proba = predicted(trained)
+    wanted = np.array([0.001, 0.02, 0.979])
+    expected = proba * wanted / priors
+    expected /= expected.sum(axis=1, keepdims=True)
+    _, found = predicted(trained, "--prevalence", "scratch=0.001,dent=0.02")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    one = np.array([0.001, priors[1], 1 - 0.001 - priors[1]])
+    expected = proba * one / priors
+    expected /= expected.sum(axis=1, keepdims=True)
+    _, found = predicted(trained, "--prevalence", "scratch=0.001")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--threshold", "0"], "A threshold must be above 0 and at most 1, got 0"),
+        (["--threshold", "1.5"], "A threshold must be above 0 and at most 1, got 1.5"),
+        (["--threshold", "nan"], "A threshold must be above 0 and at most 1, got nan"),
+        (["--threshold", "fine=0.5"], "'fine' is not a rare class. Choose from: scratch, dent"),
+        (["--threshold", "scratch:0.5"], "give one number, or NAME=NUMBER"),
+        (["--prevalence", "0"], "A prevalence must be above 0 and below 1"),
+        (["--prevalence", "-0.1"], "A prevalence must be above 0 and below 1"),
+        (["--prevalence", "1.2"], "A prevalence must be above 0 and below 1"),
+        (["--prevalence", "nan"], "A prevalence must be above 0 and below 1"),
+        (["--prevalence", "0.5"], "those of all rare classes together below 1, got 0.5, 0.5"),
+        (["--prevalence", "bump=0.1"], "'bump' is not a rare class"),
+        (["--prevalence", "scratch="], "give one number, or NAME=NUMBER"),
+    ],
+)
+def test_predict_refuses_options_that_make_no_sense_and_overwrites_nothing(
+    trained, options, message, capsys, monkeypatch
+):
+    output = trained / "predictions.csv"
+    output.write_text("what was there")
+    arguments = [trained / "project" / "model", trained / "pool.npy", "--output", output]
+    command = ["galaxy-al", "predict", *map(str, arguments), *options]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code != 0
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert output.read_text() == "what was there"
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("best", "Unknown rule 'best'. Choose from: f1, balanced, precision=P, recall=R"),
+        ("precision=0", "precision must be above 0 and at most 1, got '0'"),
+        ("recall=1.5", "recall must be above 0 and at most 1, got '1.5'"),
+        ("cost=0:1", "cost must be two numbers above 0"),
+        ("precision=1", "precision=1 cannot be reached"),
+    ],
+)
+def test_train_refuses_rules_that_make_no_sense_and_keeps_the_model(trained, rule, message):
+    model = trained / "project" / "model"
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    with pytest.raises((GalaxyError, ValueError), match=re.escape(message)):
+        run("train", trained / "project", "--decide", rule)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
 @pytest.mark.slow

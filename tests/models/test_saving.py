@@ -406,6 +406,26 @@ def test_a_default_head_that_was_tampered_with_is_refused(tmp_path):
         load_model(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"calibration": {"sharpness": 0, "slope": 1}}, "its calibration must be numbers above 0"),
+        ({"calibration": {"sharpness": 1, "slope": np.nan}}, "must be numbers above 0"),
+        ({"calibration": {"sharpness": "1", "slope": 1}}, "not supported between"),
+        ({"calibration": {"shift": 1}}, "unexpected keyword argument 'shift'"),
+        ({"trees_from": "low"}, "could not convert string to float"),
+    ],
+)
+def test_a_card_of_a_default_head_that_makes_no_sense_is_one_clear_line(change, message, tmp_path):
+    model, _, _ = auto_model(FEW, LABELS["all classes"])
+    save_model(model, tmp_path, classes=CLASSES)
+    card = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
+    (tmp_path / "card.json").write_text(json.dumps(card | change))
+    with pytest.raises(GalaxyError, match=message) as caught:
+        load_model(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
 def changed(array, at, value):
     array = array.copy()
     array[at] = value
@@ -539,6 +559,25 @@ def test_the_onnx_twin_asks_its_trees_only_about_candidates(tmp_path, monkeypatc
     is_candidate = np.exp(logits[:, :2]).sum(axis=1) >= np.exp(logits[:, 2] + model.trees_from)
     assert 0 < is_candidate.sum() < len(new)
     np.testing.assert_allclose(proba, model.proba(new), atol=1e-4)
+
+
+@every_width
+def test_a_head_that_looks_through_its_pool_first_is_the_same_saved_and_as_onnx(
+    width, tmp_path, monkeypatch
+):
+    labels = {i: min(i % 8, 2) for i in range(200)}
+    exact, _, new = auto_model(width, labels, size=600)
+    monkeypatch.setattr("galaxy_al.models.kernel_space._KEPT_BYTES", 0)
+    monkeypatch.setattr("galaxy_al.models.kernel.MOST_COARSE", 60)
+    monkeypatch.setattr("galaxy_al.models.kernel._CANDIDATES", 100)
+    model, _, _ = auto_model(width, labels, size=600)
+    assert model.kernel.coarse is not None
+    expected = model.proba(new)
+    assert np.abs(model.kernel.logits(new) - exact.kernel.logits(new)).max() > 0.1
+    loaded = load_model(save_model(model, tmp_path, classes=CLASSES)).model
+    np.testing.assert_allclose(loaded.proba(new), expected, atol=1e-5)
+    proba, _, _ = run_onnx(save_onnx(model, likeliest(3), tmp_path / "model.onnx"), new)
+    np.testing.assert_allclose(proba, expected, atol=1e-4)
 
 
 def test_what_is_no_network_is_refused_where_one_is_expected(tmp_path):

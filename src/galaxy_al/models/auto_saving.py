@@ -65,9 +65,16 @@ def unpack(weights: bytes, card: dict[str, Any]) -> AutoModel:
         kernel=KernelModel(space, arrays["landmarks"], arrays["axes"], head, coarse),
         trees=Forest(**trees) if trees else None,
         trees_from=-np.inf if trees_from is None else float(trees_from),
-        calibration=Calibration(**card["calibration"]),
+        calibration=_calibration(card),
         class_priors=arrays["priors"],
     )
+
+
+def _calibration(card: dict[str, Any]) -> Calibration:
+    found = Calibration(**card["calibration"])
+    if not all(0 < value < np.inf for value in (found.sharpness, found.slope)):
+        raise GalaxyError("its calibration must be numbers above 0")
+    return found
 
 
 def _coarse(arrays: Arrays, card: dict[str, Any]) -> Coarse | None:

@@ -12,7 +12,7 @@ from galaxy_al.models.auto import AutoModel
 from galaxy_al.models.calibration import START
 from galaxy_al.models.decisions import Decision
 from galaxy_al.models.forest import LEAST, Forest
-from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS
+from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, Table
 from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import make_folder, writing
 
@@ -32,14 +32,20 @@ def save_auto_onnx(model: AutoModel, decision: Decision, path: str | Path) -> Pa
 
     graph = _Graph(helper)
     kernel = model.kernel
-    weights, bias = kernel.head
+    bias = kernel.head[1]
     points = kernel.space.place(kernel.landmarks)
     rows = graph.add("Div", graph.add("Sub", "embeddings", kernel.space.middle), kernel.space.scale)
     squared = graph.add("ReduceSumSquare", rows, axes=[1])
     nearness = graph.add("MatMul", rows, 2 * points.T)
     nearness = graph.add("Sub", graph.add("Sub", nearness, squared), np.square(points).sum(axis=1))
-    features = graph.add("MatMul", graph.add("Exp", graph.add("Min", nearness, [0.0])), kernel.axes)
-    logits = graph.add("Add", graph.add("MatMul", features, weights.T), bias)
+    near = graph.add("Exp", graph.add("Min", nearness, [0.0]))
+    logits = _kernel_logits(graph, near, kernel.axes, kernel.head)
+    if kernel.coarse is not None:
+        axes = np.zeros_like(kernel.axes)
+        axes[kernel.coarse.landmarks] = kernel.coarse.axes
+        coarse = _kernel_logits(graph, near, axes, kernel.head)
+        counts = _reaches(graph, coarse, kernel.coarse.all_from)
+        logits = graph.add("Where", counts, logits, coarse)
     if model.trees is not None:
         logits = _average_in_trees(graph, logits, model.trees, model.trees_from)
     logits = graph.add("Mul", logits, [model.calibration.sharpness])
@@ -108,6 +114,17 @@ class _Graph:
         )
 
 
+def _kernel_logits(graph: _Graph, near: str, axes: Table, head: tuple[Table, Table]) -> str:
+    features = graph.add("MatMul", near, axes)
+    return graph.add("Add", graph.add("MatMul", features, head[0].T), head[1])
+
+
+def _reaches(graph: _Graph, logits: str, lowest: float) -> str:
+    """Whether the log odds of being rare are at least so much."""
+    finite = max(lowest, float(np.finfo(np.float32).min))
+    return graph.add("GreaterOrEqual", _rare_log_odds(graph, logits), [finite])
+
+
 def _rare_log_odds(graph: _Graph, logits: str) -> str:
     rare = graph.add("Slice", logits, _whole([0]), _whole([-1]), _whole([1]))
     majority = graph.add("Slice", logits, _whole([-1]), _whole([1 << 30]), _whole([1]))
@@ -124,9 +141,7 @@ def _average_in_trees(graph: _Graph, logits: str, trees: Forest, trees_from: flo
     logs = graph.add("Add", logs, hidden)
     own = graph.add("LogSoftmax", logits, axis=1)
     averaged = graph.add("Mul", graph.add("Add", own, logs), [0.5])
-    lowest = max(trees_from, float(np.finfo(np.float32).min))
-    counts = graph.add("GreaterOrEqual", _rare_log_odds(graph, logits), [lowest])
-    return graph.add("Where", counts, averaged, logits)
+    return graph.add("Where", _reaches(graph, logits, trees_from), averaged, logits)
 
 
 def _tree_attributes(trees: Forest) -> dict[str, Any]:
