@@ -116,6 +116,8 @@ class _Strata:
         The same of the labelled examples.
     n_off
         How many labels are on the less likely side.
+    n_known, free_share
+        How many labels are of the class, and the share of each stratum that has no label.
     """
 
     is_decided: NDArray[np.bool_]
@@ -124,6 +126,8 @@ class _Strata:
     n_labels: NDArray[np.float64]
     label_mean: NDArray[np.float64]
     n_off: NDArray[np.float64]
+    n_known: int
+    free_share: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -149,6 +153,8 @@ class _Strata:
                 count(of_labels, p[known]) / np.maximum(n_labels, 1), _LEAST, 1 - _LEAST
             ),
             n_off=_TRUST * count(of_labels, np.where(_LIKELY[of_labels], ~is_target, is_target)),
+            n_known=int(np.count_nonzero(is_target)),
+            free_share=1 - n_labels / np.maximum(sizes, 1),
         )
 
     def estimate(self, rng: np.random.Generator) -> ClassEstimate:
@@ -176,7 +182,7 @@ class _Strata:
         precision = right / max(n_decided, 1)
         recall = np.divide(right, total, out=np.zeros_like(right), where=total > 0)
         f1 = 2 * right / np.maximum(n_decided + total, 1e-12)
-        return np.stack([precision, recall, f1, total])
+        return np.stack([precision, recall, f1, self.n_known + found @ self.free_share])
 
 
 def _off(mean: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -72,7 +72,8 @@ class ModelReport:
         lines += ["Expected on data like the pool, with approximate 95% intervals:", ""]
         header = ["class", "threshold", "precision", "recall", "F1", "in the pool"]
         rows = [header, *(self._row(k) for k in range(len(self.classes)))]
-        lines += [*_aligned(rows), "", "Expected decisions in the pool (a row per true class):", ""]
+        heading = "Expected decisions on a pool like this one (a row per true class):"
+        lines += [*_aligned(rows), "", heading, ""]
         confusion = [
             [name, *(f"{count:,.0f}" for count in row)]
             for name, row in zip(self.classes, self.estimate.confusion)
