@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.crashing import Annotator, free_port, log_of, run_and_kill, start
 from support.projects import numbered_project
 
-SIZE, WIDTH, N_CLASSES = 1_000_000, 32, 10
+SIZE, WIDTH, N_CLASSES = 1_000_000, 256, 10
 N_ANNOTATORS, N_LABELS, THINK = 50, 10_000, 0.5
 
 
