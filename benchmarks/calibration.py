@@ -121,9 +121,9 @@ def main():
     print(f"\nWithin 15%: {sum(abs(r - 1) <= 0.15 for r in ratios)} of {len(ratios)} pools.")
     print(f"ECE at most 0.02 in {sum(e <= 0.02 for e, _ in errors)} of {len(errors)}, ", end="")
     print(f"at most half of the balanced view's in {sum(e <= b / 2 for e, b in errors)}.")
-    shares = np.mean(inside, axis=0)
+    coverage = np.mean(inside, axis=0)
     print(f"Intervals that hold the truth, of {len(inside)} classes: ", end="")
-    print(", ".join(f"{name} {share:.0%}" for name, share in zip(MEASURES, shares)) + ".")
+    print(", ".join(f"{name} {share:.0%}" for name, share in zip(MEASURES, coverage)) + ".")
     draw(curves)
 
 
