@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, log_softmax
 from scipy.stats import spearmanr
 
-from galaxy_al.models.calibration import START, Calibration, fit_calibration
+from galaxy_al.models.calibration import FLAT, START, STEEP, Calibration, fit_calibration
 from galaxy_al.models.log_odds import rare_log_odds, softmax
 
 
@@ -24,12 +24,20 @@ def test_the_log_odds_of_the_rare_classes_are_against_the_majority_class():
 
 @given(st.floats(0.5, 2), st.floats(0.5, 6), st.integers(2, 5), st.integers(0, 100))
 @settings(max_examples=50)
-def test_it_stretches_only_what_lies_below_the_start(sharpness, slope, n_classes, seed):
+def test_it_bends_only_what_lies_below_the_start(sharpness, slope, n_classes, seed):
     logits = np.random.default_rng(seed).normal(size=(60, n_classes)) * 6
     before = rare_log_odds(sharpness * logits)
     after = logits.copy()
     Calibration(sharpness, slope).apply(after)
-    expected = np.where(before < START, START + slope * (before - START), before)
+    bent = [
+        odds
+        if odds >= START
+        else START + slope * (odds - START)
+        if odds >= START - STEEP
+        else START - slope * STEEP + FLAT * (odds - START + STEEP)
+        for odds in before
+    ]
+    expected = np.array(bent)
     np.testing.assert_allclose(rare_log_odds(after), expected, atol=1e-9)
     shares = softmax(after[:, :-1].copy()), softmax(sharpness * logits[:, :-1])
     np.testing.assert_allclose(*shares, atol=1e-9)  # among the rare classes nothing changes

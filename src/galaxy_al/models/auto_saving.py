@@ -72,7 +72,8 @@ def unpack(weights: bytes, card: dict[str, Any]) -> AutoModel:
 
 def _calibration(card: dict[str, Any]) -> Calibration:
     found = Calibration(**card["calibration"])
-    if not all(0 < value < np.inf for value in (found.sharpness, found.slope)):
+    numbers = [found.sharpness] if found.slope is None else [found.sharpness, found.slope]
+    if not all(isinstance(value, int | float) and 0 < value < np.inf for value in numbers):
         raise GalaxyError("its calibration must be numbers above 0")
     return found
 

@@ -12,7 +12,10 @@ rare examples it expects. Two estimates of that number are at hand, and both are
 - The share of the rare labels that the model, trained without them, puts below the cut. It is too
   low: labels were chosen where earlier models expected rare examples.
 
-Their geometric mean is used: the log odds below the cut are stretched until they add up to it.
+Their geometric mean is used. Averaged with trees, the model's own sum is right and is used alone.
+
+The log odds fall steeply just below the cut, until the probabilities add up to that number. Farther
+below they fall half as fast as the model says: a few examples of every class look like none of it.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds
 from galaxy_al.snapshot import row_blocks
 
 START = float(np.log(0.05 / 0.95))  # below these log odds, labels are few
-_STEEPEST, _FLATTEST = 6.0, 0.5
+STEEP, FLAT = 1.0, 0.5  # how far the steep part goes, and the slope of the rest
+_STEEPEST, _FLATTEST = 6.0, 0.2
 _SPREAD = 0.5  # of the logarithm of the sharpness, before any label is seen
 _MOST_LOG = 1.5
 _BINS = 2000
@@ -44,27 +48,28 @@ class Calibration:
     sharpness
         What all logits are multiplied by.
     slope
-        How many times as fast the log odds of the rare classes then fall below `START`.
+        How many times as fast the log odds of the rare classes then fall just below `START`; None
+        leaves them as they are.
 
     Examples
     --------
     >>> logits = np.array([[0.0, 0.0], [-10.0, 0.0]])
-    >>> Calibration(slope=2.0).apply(logits)
+    >>> Calibration(slope=3.0).apply(logits)
     >>> logits.round(1).tolist()
-    [[0.0, 0.0], [-17.1, 0.0]]
+    [[0.0, 0.0], [-9.0, 0.0]]
     """
 
     sharpness: float = 1.0
-    slope: float = 1.0
+    slope: float | None = None
 
     def apply(self, logits: Table) -> None:
         """Calibrate a table of logits in place."""
         logits *= logits.dtype.type(self.sharpness)
-        if self.slope == 1:
+        if self.slope is None:
             return
         below = np.minimum(rare_log_odds(logits) - START, 0)
-        below *= self.slope - 1
-        logits[:, :-1] += below[:, None].astype(logits.dtype)
+        change = _bent(below, self.slope) - below
+        logits[:, :-1] += change[:, None].astype(logits.dtype)
 
 
 def fit_calibration(
@@ -73,7 +78,7 @@ def fit_calibration(
     known: NDArray[np.intp],
     targets: NDArray[np.integer[Any]],
     *,
-    keep_tail: bool = False,
+    trusts_model: bool = False,
 ) -> Calibration:
     """Calibrate the logits of a pool.
 
@@ -85,15 +90,13 @@ def fit_calibration(
         Of the labelled examples, by models trained without them.
     known, targets
         The labelled examples, ascending, and their classes.
-    keep_tail
-        Leave the log odds below the cut as they are. Averaged with trees, they are right.
+    trusts_model
+        Whether the number below the cut is the model's own.
     """
     is_rare = targets < logits.shape[1] - 1
     if is_rare.all() or not is_rare.any():
         return Calibration()
     sharpness = _sharpness(held_out, targets)
-    if keep_tail:
-        return Calibration(sharpness)
     counts, middles = _histogram(logits, known, sharpness)
     below = middles < START
     odds = rare_log_odds(sharpness * held_out[is_rare])
@@ -106,8 +109,14 @@ def fit_calibration(
     by_model = float(tail @ _expit(START + depth))
     if by_model <= 0:
         return Calibration(sharpness)
-    wanted = np.sqrt(by_labels * by_model)
+    wanted = by_model if trusts_model else np.sqrt(by_labels * by_model)
     return Calibration(sharpness, _slope(tail, depth, wanted))
+
+
+def _bent(below: Table, slope: float) -> Table:
+    """Log odds below the start, steep at first and flat from there on."""
+    bent: Table = slope * np.maximum(below, -STEEP) + FLAT * np.minimum(below + STEEP, 0)
+    return bent
 
 
 def _sharpness(held_out: Table, targets: NDArray[np.integer[Any]]) -> float:
@@ -129,7 +138,7 @@ def _slope(counts: Table, depth: Table, wanted: float) -> float:
     from scipy.optimize import brentq
 
     def excess(slope: float) -> float:
-        return float(counts @ _expit(START + slope * depth)) - wanted
+        return float(counts @ _expit(START + _bent(depth, slope))) - wanted
 
     if excess(_FLATTEST) <= 0:
         return _FLATTEST

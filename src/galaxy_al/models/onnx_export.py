@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.models.auto import AutoModel
-from galaxy_al.models.calibration import START
+from galaxy_al.models.calibration import FLAT, START, STEEP, Calibration
 from galaxy_al.models.decisions import Decision
 from galaxy_al.models.forest import LEAST, Forest
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, Table
@@ -48,11 +48,8 @@ def save_auto_onnx(model: AutoModel, decision: Decision, path: str | Path) -> Pa
         logits = graph.add("Where", counts, logits, coarse)
     if model.trees is not None:
         logits = _average_in_trees(graph, logits, model.trees, model.trees_from)
-    logits = graph.add("Mul", logits, [model.calibration.sharpness])
-    below = graph.add("Min", graph.add("Sub", _rare_log_odds(graph, logits), [START]), [0.0])
-    is_rare = np.append(np.ones(len(bias) - 1), 0)
-    stretch = graph.add("Mul", below, (model.calibration.slope - 1) * is_rare)
-    graph.add("Softmax", graph.add("Add", logits, stretch), axis=1, output="probabilities")
+    logits = _calibrate(graph, logits, model.calibration, len(bias))
+    graph.add("Softmax", logits, axis=1, output="probabilities")
     _decide(graph, decision)
     made = helper.make_model(
         graph.made(points.shape[1], len(bias)),
@@ -123,6 +120,18 @@ def _reaches(graph: _Graph, logits: str, lowest: float) -> str:
     """Whether the log odds of being rare are at least so much."""
     finite = max(lowest, float(np.finfo(np.float32).min))
     return graph.add("GreaterOrEqual", _rare_log_odds(graph, logits), [finite])
+
+
+def _calibrate(graph: _Graph, logits: str, calibration: Calibration, n_classes: int) -> str:
+    logits = graph.add("Mul", logits, [calibration.sharpness])
+    if calibration.slope is None:
+        return logits
+    below = graph.add("Min", graph.add("Sub", _rare_log_odds(graph, logits), [START]), [0.0])
+    steep = graph.add("Mul", graph.add("Max", below, [-STEEP]), [calibration.slope])
+    flat = graph.add("Mul", graph.add("Min", graph.add("Add", below, [STEEP]), [0.0]), [FLAT])
+    change = graph.add("Sub", graph.add("Add", steep, flat), below)
+    is_rare = np.append(np.ones(n_classes - 1), 0)
+    return graph.add("Add", logits, graph.add("Mul", change, is_rare))
 
 
 def _rare_log_odds(graph: _Graph, logits: str) -> str:
