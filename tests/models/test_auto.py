@@ -31,7 +31,7 @@ def uncalibrated(pool, labels, n_classes):
     """Log probabilities before calibration, by the definition."""
     if pool.shape[1] > FEW_COLUMNS:
         return log_softmax(KernelTrainer(n_classes=n_classes).fit(pool, labels).logits(pool))
-    kernel = KernelTrainer(n_classes=n_classes, width=0.7, per_column=True).fit(pool, labels)
+    kernel = KernelTrainer(n_classes=n_classes, width=0.85, per_column=True).fit(pool, labels)
     known = sorted(labels)
     targets = np.array([labels[i] for i in known])
     trees = fit_forest(pool[known], targets, n_classes, 0)

@@ -22,7 +22,7 @@ from galaxy_al.snapshot import Snapshot, balanced_proba, row_blocks
 from galaxy_al.system.threads import run_in_threads
 
 FEW_COLUMNS = 48
-_WIDTH_OF_FEW = 0.7  # of the kernel, in median distances
+_WIDTH_OF_FEW = 0.85  # of the kernel, in median distances
 _CANDIDATES = 50_000  # examples that the trees look at: those likeliest to be rare
 _ROWS_AT_ONCE = 1 << 14
 

@@ -32,8 +32,8 @@ from galaxy_al.snapshot import row_blocks
 START = float(np.log(0.05 / 0.95))  # below these log odds, labels are few
 STEEP, FLAT = 1.0, 0.5  # how far the steep part goes, and the slope of the rest
 _STEEPEST, _FLATTEST = 6.0, 0.2
-_SPREAD = 0.5  # of the logarithm of the sharpness, before any label is seen
-_MOST_LOG = 1.5
+_SPREAD = 0.25  # of the logarithm of the sharpness, before any label is seen
+_MOST_LOG = 1.0
 _BINS = 2000
 _LOWEST = -60.0  # log odds below this count as this
 _ROWS_AT_ONCE = 1 << 16
