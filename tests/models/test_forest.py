@@ -7,7 +7,6 @@ from sklearn.ensemble import ExtraTreesClassifier
 from galaxy_al.models.forest import (
     LEAST,
     N_TREES,
-    even_folds,
     fit_forest,
     held_out_log_proba,
 )
@@ -50,11 +49,3 @@ def test_held_out_labels_do_not_vote_for_themselves():
     assert np.mean(own == targets) == 1
     without = held_out_log_proba(rows, targets, 2, seed=0).argmax(axis=1)
     assert 0.35 < np.mean(without == targets) < 0.65
-
-
-def test_folds_are_even_in_every_class():
-    targets = np.repeat([0, 1, 2], [3, 50, 7])
-    folds = even_folds(targets, seed=0)
-    for k in range(3):
-        counts = np.bincount(folds[targets == k], minlength=5)
-        assert counts.max() - counts.min() <= 1

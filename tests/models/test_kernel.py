@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from galaxy_al.models import kernel, kernel_space
+from galaxy_al.models import kernel, kernel_space, logistic
 from galaxy_al.models.kernel import PRECISION, KernelTrainer
 from galaxy_al.models.kernel_space import KernelSpace, PoolKernel, kernel_times
 
@@ -67,7 +67,7 @@ def by_definition(embeddings, labels, n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("n_labels", [10, 80])
 def test_it_is_what_the_definition_says(n_classes, n_labels, monkeypatch):
-    monkeypatch.setattr(kernel, "_TOLERANCE", 1e-6)
+    monkeypatch.setattr(logistic, "TOLERANCE", 1e-4)
     embeddings, truth = pool_of(n_classes)
     chosen = np.random.default_rng(1).permutation(len(truth))[:n_labels]
     labels = {int(i): int(truth[i]) for i in chosen}
@@ -116,6 +116,16 @@ def test_what_is_kept_between_trainings_changes_nothing(data):
         ours = kept.fit(embeddings, labels).proba(embeddings)
         fresh = KernelTrainer(n_classes=3).fit(embeddings, labels).proba(embeddings)
         assert (ours == fresh).all()  # to the last digit: a run that resumes is the one it was
+
+
+def test_candidates_are_those_likely_to_be_rare_within_bounds(monkeypatch):
+    odds = np.linspace(-8, 4, 1201)
+    monkeypatch.setattr(kernel, "_CANDIDATES", 100)
+    n_likely = np.count_nonzero(1 / (1 + np.exp(-odds)) >= 0.01)
+    for most, expected in ((1.0, n_likely), (0.25, 300), (0.0, 100)):
+        monkeypatch.setattr(kernel, "_MOST_CANDIDATES", most)
+        assert np.count_nonzero(odds >= kernel._cutoff(odds)) == expected
+    assert kernel._cutoff(odds[:20]) == odds[0]
 
 
 @pytest.mark.parametrize("n_kept", [0, 30])
@@ -252,6 +262,8 @@ def large_pool_model(monkeypatch, coarse):
     monkeypatch.setattr(kernel_space, "_KEPT_BYTES", 0)
     monkeypatch.setattr(kernel, "MOST_COARSE", coarse)
     monkeypatch.setattr(kernel, "_CANDIDATES", 500)
+    monkeypatch.setattr(kernel, "_MOST_CANDIDATES", 0.0)
+    monkeypatch.setattr(logistic, "TOLERANCE", 1e-4)
     return pool, KernelTrainer(n_classes=2).fit(pool, labels)
 
 

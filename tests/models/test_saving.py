@@ -570,6 +570,7 @@ def test_a_head_that_looks_through_its_pool_first_is_the_same_saved_and_as_onnx(
     monkeypatch.setattr("galaxy_al.models.kernel_space._KEPT_BYTES", 0)
     monkeypatch.setattr("galaxy_al.models.kernel.MOST_COARSE", 60)
     monkeypatch.setattr("galaxy_al.models.kernel._CANDIDATES", 100)
+    monkeypatch.setattr("galaxy_al.models.kernel._MOST_CANDIDATES", 0.0)
     model, _, _ = auto_model(width, labels, size=600)
     assert model.kernel.coarse is not None
     expected = model.proba(new)

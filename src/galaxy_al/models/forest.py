@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.models.folds import even_folds
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, Table
 from galaxy_al.snapshot import row_blocks
 from galaxy_al.system.threads import run_in_threads
 
 N_TREES = 100
-_FOLDS = 5
 _ROWS_AT_ONCE = 1 << 10
 LEAST = 0.002  # of a probability: no tree voted for the class
 
@@ -116,13 +116,3 @@ def held_out_log_proba(
         forest = fit_forest(rows[~inside], targets[~inside], n_classes, seed)
         found[inside] = forest.log_proba(rows[inside])
     return found
-
-
-def even_folds(targets: NDArray[np.integer[Any]], seed: int) -> NDArray[np.int64]:
-    """A fold for each label, each class spread evenly over the folds, at random."""
-    rng = np.random.default_rng(seed)
-    folds = np.empty(len(targets), dtype=np.int64)
-    for k in np.unique(targets):
-        members = rng.permutation(np.flatnonzero(targets == k))
-        folds[members] = (np.arange(len(members)) + rng.integers(_FOLDS)) % _FOLDS
-    return folds

@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.models.folds import even_folds
 from galaxy_al.models.kernel_space import (
     KernelSpace,
     PoolKernel,
     Table,
-    gaussian,
     kernel_times,
 )
-from galaxy_al.models.leave_one_out import leave_one_out
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, rare_log_odds, softmax
+from galaxy_al.models.logistic import LogisticFit
+from galaxy_al.models.triangular import triangular_inverse
 from galaxy_al.snapshot import row_blocks
-from galaxy_al.system.threads import one_blas_thread
+from galaxy_al.system.threads import one_blas_thread, run_in_threads
 
 # Of the prior on the weights: with few labels it holds them back, with many it is outweighed.
 PRECISION = 0.05
@@ -26,9 +27,12 @@ MOST_LANDMARKS = 2000
 # With more landmarks, a large pool is scored with so many first; all count for the candidates.
 MOST_COARSE = 1000
 
-_TOLERANCE = 1e-4  # of the solver
-_CANDIDATES = 50_000  # or one in twenty, if these are more
+# Candidates are likelier than this to be rare; at least so many, at most this share of the pool.
+_LIKELY = float(np.log(0.01 / 0.99))
+_CANDIDATES = 20_000
+_MOST_CANDIDATES = 0.5
 _REFINED_AT_ONCE = 1 << 16
+_LABELS_AT_ONCE = 256
 _JITTER = 1e-6  # on the diagonal: copies among the landmarks do no harm
 
 
@@ -72,9 +76,12 @@ class KernelTrainer:
         targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
         rng = np.random.default_rng(self._seed)
         landmarks = _even_choice(targets, MOST_LANDMARKS, rng)
-        coarse = _even_choice(targets[landmarks], MOST_COARSE, rng)
+        first = _even_choice(targets[landmarks], MOST_COARSE, rng)
+        landmarks = np.append(landmarks[first], np.delete(landmarks, first))
         with one_blas_thread():
-            fitted = _fit(kernel, known, targets, landmarks, coarse, self._n_classes)
+            fitted = _fit(
+                kernel, known, targets, landmarks, len(first), self._n_classes, self._seed
+            )
         model = KernelModel(
             space=kernel.space,
             landmarks=pool[known[landmarks]],
@@ -82,9 +89,9 @@ class KernelTrainer:
             head=fitted.head,
             held_out=fitted.held_out,
         )
-        if kernel.has_room(len(landmarks)) or len(coarse) == len(landmarks):
+        if kernel.has_room(len(landmarks)) or len(first) == len(landmarks):
             return replace(model, scored=(pool, kernel.times(known[landmarks], fitted.axes)))
-        return model.looking_first(coarse, pool)
+        return model.looking_first(Coarse(np.arange(len(first)), fitted.first_axes, 0.0), pool)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,8 @@ class KernelModel:
     coarse
         How a large pool is looked through first; None if all landmarks count at once.
     held_out
-        The logits of each labelled example, by ascending index, by a model trained without it.
+        The logits of each labelled example, by ascending index, by a model trained without it and
+        the other labels of its fold.
     scored
         The pool it was trained with, and the features of that.
     """
@@ -124,13 +132,11 @@ class KernelModel:
         self._refine(found, pool, np.flatnonzero(odds >= self.coarse.all_from))
         return found
 
-    def looking_first(self, some: NDArray[np.intp], pool: Table) -> KernelModel:
+    def looking_first(self, coarse: Coarse, pool: Table) -> KernelModel:
         """The same model, which looks through the pool with some of the landmarks first."""
-        coarse = Coarse(some, self._project(some), 0.0)
         found = self._coarse_features(pool, coarse)
         odds = rare_log_odds(self._logits(found))
-        n_candidates = min(max(_CANDIDATES, len(pool) // 20), len(pool))
-        cutoff = float(np.partition(odds, -n_candidates)[-n_candidates])
+        cutoff = _cutoff(odds)
         self._refine(found, pool, np.flatnonzero(odds >= cutoff))
         return replace(self, coarse=replace(coarse, all_from=cutoff), scored=(pool, found))
 
@@ -139,13 +145,6 @@ class KernelModel:
         for low, high in row_blocks(len(which), _REFINED_AT_ONCE):
             rows = which[low:high]
             features[rows] = kernel_times(self.space, pool[rows], self.landmarks, self.axes)
-
-    def _project(self, some: NDArray[np.intp]) -> Table:
-        """The weights of some landmarks that come nearest to the function of all of them."""
-        points = self.space.place(self.landmarks, np.float64)
-        among = gaussian(points[some], points[some]) + _JITTER * np.eye(len(some))
-        projected: Table = np.linalg.solve(among, gaussian(points[some], points) @ self.axes)
-        return projected.astype(np.float32)
 
     def _coarse_features(self, pool: Table, coarse: Coarse) -> Table:
         return kernel_times(self.space, pool, self.landmarks[coarse.landmarks], coarse.axes)
@@ -185,9 +184,20 @@ class Coarse:
 
 @dataclass(frozen=True)
 class _Fitted:
+    """The head, and the axes as functions of all landmarks or of the first ones alone."""
+
     axes: Table
+    first_axes: Table
     head: tuple[Table, Table]
     held_out: Table
+
+
+def _cutoff(odds: Table) -> float:
+    """The log odds from which examples are candidates for a rare class."""
+    least = min(_CANDIDATES, len(odds))
+    most = max(least, int(_MOST_CANDIDATES * len(odds)))
+    count = min(max(int(np.count_nonzero(odds >= _LIKELY)), least), most)
+    return float(np.partition(odds, -count)[-count])
 
 
 def _even_choice(
@@ -208,58 +218,62 @@ def _fit(
     known: NDArray[np.intp],
     targets: NDArray[np.int64],
     landmarks: NDArray[np.intp],
-    coarse: NDArray[np.intp],
+    n_first: int,
     n_classes: int,
+    seed: int,
 ) -> _Fitted:
-    seen = np.unique(targets)
+    seen, classes = np.unique(targets, return_inverse=True)
     if len(seen) < 2:
         return _nothing(len(known), len(landmarks), n_classes)
-    from scipy.linalg import qr, solve_triangular
-    from sklearn.linear_model import LogisticRegression
-
-    gram = kernel.between(known[landmarks], known)
-    lower, inputs = _inputs(gram, landmarks)
-    # Two classes have one row of weights, the difference of two: its variance is twice as large.
-    inverse = (2 if len(seen) == 2 else 1) / PRECISION
-    solver = LogisticRegression(C=inverse, tol=_TOLERANCE, max_iter=1000).fit(inputs, targets)
-    weights, bias = solver.coef_, solver.intercept_
-    if len(seen) == 2:
-        weights, bias = np.append(0 * weights, weights, axis=0), np.append(0 * bias, bias)
-    logits = inputs @ weights.T + bias
-    if len(coarse) < len(landmarks):  # leverages need fewer features than a fit
-        inputs = _inputs(gram[coarse], landmarks[coarse])[1]
-    held_out = leave_one_out(inputs, logits, np.searchsorted(seen, targets), PRECISION)
+    inverse, inputs = _inputs(kernel, known, landmarks)
+    fit = LogisticFit(inputs, classes, PRECISION)
     # Only differences between classes count: one axis less than classes spans all of them.
-    axes, differences = qr((weights[:-1] - weights[-1]).T, mode="economic")
-    dual = solve_triangular(lower.T, axes)
+    weights = fit.weights.astype(np.float64)
+    axes, differences = np.linalg.qr((weights[:-1] - weights[-1]).T)
     layer = np.zeros((n_classes, len(seen) - 1)), np.full(n_classes, LOGIT_WITHOUT_LABELS)
-    layer[0][seen[:-1]], layer[1][seen] = differences.T, bias
-    all_held_out = np.full((len(known), n_classes), LOGIT_WITHOUT_LABELS)
-    all_held_out[:, seen] = held_out
-    head = layer[0].astype(np.float32), layer[1]
-    return _Fitted(dual.astype(np.float32), head, all_held_out)
+    layer[0][seen[:-1]], layer[1][seen] = differences.T, fit.bias
+    held_out = np.full((len(known), n_classes), LOGIT_WITHOUT_LABELS)
+    # With many landmarks, the fits without some labels make do with the first.
+    has_all = n_first == len(landmarks)
+    without = fit if has_all else LogisticFit(inputs[:, :n_first].copy(), classes, PRECISION)
+    held_out[:, seen] = without.held_out(even_folds(targets, seed))
+    # A feature is a function of its own landmark and those before it, orthogonal to the others:
+    # without the last ones it is the nearest function that the first landmarks make.
+    first = inverse[:n_first, :n_first].T @ axes[:n_first]
+    return _Fitted(
+        axes=(inverse.T @ axes).astype(np.float32),
+        first_axes=first.astype(np.float32),
+        head=(layer[0].astype(np.float32), layer[1]),
+        held_out=held_out,
+    )
 
 
-def _inputs(gram: Table, landmarks: NDArray[np.intp]) -> tuple[Table, Table]:
-    """The kernel among the landmarks, factored, and features with the same products as it."""
-    lower = np.linalg.cholesky(gram[:, landmarks] + _JITTER * np.eye(len(landmarks)))
-    inputs = lower if gram.shape[1] == len(landmarks) else _solve(lower, gram).T
-    return lower, np.ascontiguousarray(inputs, dtype=np.float32)
+def _inputs(
+    kernel: PoolKernel, known: NDArray[np.intp], landmarks: NDArray[np.intp]
+) -> tuple[Table, Table]:
+    """Features of the labels with the same products as the kernel among the landmarks.
+
+    The first result turns the kernel with the landmarks into them.
+    """
+    among = kernel.between(known[landmarks], known[landmarks])
+    lower = np.linalg.cholesky(among + _JITTER * np.eye(len(landmarks)))
+    inverse = triangular_inverse(lower)
+    inputs = np.empty((len(known), len(landmarks)), np.float32)
+    inputs[landmarks] = lower
+    others = np.delete(np.arange(len(known)), landmarks)
+    to_features = inverse.T.astype(np.float32)
+
+    def compute(bounds: tuple[int, int]) -> None:
+        rows = others[slice(*bounds)]
+        near = kernel.between(known[rows], known[landmarks]).astype(np.float32)
+        inputs[rows] = near @ to_features
+
+    run_in_threads(compute, row_blocks(len(others), _LABELS_AT_ONCE))
+    return inverse, inputs
 
 
 def _nothing(n_labels: int, n_landmarks: int, n_classes: int) -> _Fitted:
     """With labels of one class there is nothing to tell apart."""
     head = np.zeros((n_classes, 1), np.float32), np.zeros(n_classes)
     axes = np.zeros((n_landmarks, 1), np.float32)
-    return _Fitted(axes, head, np.zeros((n_labels, n_classes)))
-
-
-def _solve(lower: Table, right: Table) -> Table:
-    """Solve a triangular system in parts: SciPy lets no other thread run while it solves one."""
-    from scipy.linalg import solve_triangular
-
-    solution = np.empty_like(right)
-    for at in range(0, right.shape[1], 64):
-        part = slice(at, at + 64)
-        solution[:, part] = solve_triangular(lower, right[:, part], lower=True)
-    return solution
+    return _Fitted(axes, axes, head, np.zeros((n_labels, n_classes)))

@@ -18,12 +18,11 @@ Table = NDArray[np.floating[Any]]
 _SAMPLE = 1000  # examples whose distances give the kernel's width
 _CENTER_SAMPLE = 10_000  # examples whose mean is the middle
 _FARTHEST = 1e15  # from the pool's middle: squares stay finite
-_BLOCK_CELLS = 1 << 18  # of the kernel's table: a block stays in the cache
-_KEPT_BYTES = 1 << 29  # of the kernel's table, from one training to the next
+_BLOCK_CELLS = 1 << 20  # of the kernel: a product of so many has little overhead, and fits a cache
+_KEPT_BYTES = 600_000_000  # of the kernel's table, from one training to the next
 _ROWS_AT_ONCE = 1 << 12
-_KEPT_ROWS_AT_ONCE = 1 << 9
-_GROUP = 128  # columns that are computed at once
-_GROWTH = 256  # columns that the table grows by
+_KEPT_ROWS_AT_ONCE = 1 << 10
+_GROUP = 100  # columns that are computed and kept together
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,10 @@ class KernelSpace:
             Whether to divide each column by its standard deviation first.
         """
         order = np.random.default_rng(seed).permutation(len(pool))
-        sample = np.asarray(pool[np.sort(order[:_CENTER_SAMPLE])], dtype=np.float64)
-        middle = sample.mean(axis=0)
-        largest = float(np.abs(sample - middle).max()) or 1.0
+        sample = np.asarray(pool[np.sort(order[:_CENTER_SAMPLE])])
+        middle = sample.mean(axis=0, dtype=np.float64)
+        reach = np.maximum(sample.max(axis=0) - middle, middle - sample.min(axis=0))
+        largest = float(reach.max()) or 1.0
         scale = np.full(sample.shape[1], largest)
         if per_column:
             spread = ((sample - middle) / largest).std(axis=0)
@@ -70,9 +70,21 @@ class KernelSpace:
 
     def place(self, rows: Table, precision: Any = np.float32) -> Table:
         """Where some embeddings are."""
-        placed = (rows - self.middle).astype(np.result_type(precision, np.float32), copy=False)
-        placed /= self.scale.astype(placed.dtype)
-        return np.clip(placed, -_FARTHEST, _FARTHEST, out=placed)
+        return self.place_as_rows(rows, precision)[:, :-2]
+
+    def place_as_rows(self, rows: Table, precision: Any = np.float32) -> Table:
+        """Where some embeddings are, then the squared distance from the middle, then 1."""
+        n_columns = rows.shape[1]
+        wide = np.empty((len(rows), n_columns + 2), np.result_type(precision, np.float32))
+        points = wide[:, :n_columns]
+        np.subtract(rows, self.middle, out=points, casting="same_kind")
+        points /= self.scale.astype(wide.dtype)
+        wide[:, -2] = np.einsum("ij,ij->i", points, points)
+        if not (wide[:, -2] <= _FARTHEST**2).all():
+            np.clip(points, -_FARTHEST, _FARTHEST, out=points)
+            wide[:, -2] = np.einsum("ij,ij->i", points, points)
+        wide[:, -1] = 1
+        return wide
 
 
 class PoolKernel:
@@ -84,13 +96,14 @@ class PoolKernel:
 
     def __init__(self, pool: Table, space: KernelSpace) -> None:
         self.pool, self.space = pool, space
-        self._kept: dict[int, int] = {}  # the rows of examples in the table
-        self._table: Table = self._no_table()
+        self._kept: dict[int, int] = {}  # the places of examples in the table
+        self._table: list[Table] = []  # groups of examples: blocks of the pool x group x rows
+        self._is_asked_again = False
 
     def between(self, some: NDArray[np.intp], others: NDArray[np.intp]) -> Table:
         """The kernel of some examples, the rows, with others, the columns."""
-        rows, columns = (self.space.place(self.pool[i], np.float64) for i in (some, others))
-        return gaussian(rows, columns)
+        rows = self.space.place_as_rows(self.pool[some], np.float64)
+        return _gaussian_of(rows, _as_columns(self.space.place(self.pool[others], np.float64)))
 
     def has_room(self, count: int) -> bool:
         """Whether the kernel with so many examples can be kept."""
@@ -99,56 +112,77 @@ class PoolKernel:
     def times(self, some: NDArray[np.intp], weights: Table) -> Table:
         """The kernel of all examples with some, times one row of weights for each of those.
 
-        If there is room, the kernel is kept, and the next call computes only what is new.
+        If there is room, the second call keeps the kernel, and later ones compute only what is new.
         """
         if not self.has_room(len(some)):
-            self._kept, self._table = {}, self._no_table()
+            self._kept, self._table = {}, []
             return kernel_times(self.space, self.pool, self.pool[some], weights)
-        new = self._make_room(some.tolist())
+        sources, new = self._find(some.tolist())
         groups = [new[at : at + _GROUP] for at in range(0, len(new), _GROUP)]
-        points = [self._points(group) for group in groups]
-        places = [[self._kept[i] for i in group] for group in groups]
-        order = np.array([self._kept[i] for i in some.tolist()], dtype=np.intp)
+        columns = [_as_columns(self._points(some[group])).T for group in groups]
+        targets = self._make_room(some, new)
         product = np.empty((len(self.pool), weights.shape[1]), dtype=np.float32)
 
         def add_up(bounds: tuple[int, int]) -> None:
             low, high = bounds
-            block = self._table[low // _KEPT_ROWS_AT_ONCE, :, : high - low]
-            rows = self.space.place(self.pool[low:high]) if groups else np.empty(0)
-            for which, group in zip(places, points):
-                block[which] = gaussian(group, rows)[: len(which)]
-            product[low:high] = block[order].T @ weights
+            block_number, n_rows = low // _KEPT_ROWS_AT_ONCE, high - low
+            block = np.empty((len(some), n_rows), np.float32)
+            for group, which, inside in sources:
+                block[which] = self._table[group][block_number, inside, :n_rows]
+            if groups:
+                rows = self.space.place_as_rows(self.pool[low:high]).T
+                for asked, points in zip(groups, columns):
+                    block[asked] = _gaussian_of(points, rows)[: len(asked)]
+            for group, which, inside in targets:
+                self._table[group][block_number, inside, :n_rows] = block[which]
+            product[low:high] = block.T @ weights
 
         run_in_threads(add_up, row_blocks(len(self.pool), _KEPT_ROWS_AT_ONCE))
         return product
 
-    def _no_table(self) -> Table:
-        """Blocks of the pool x kept examples x rows of a block."""
+    def _find(self, some: list[int]) -> tuple[list[_InGroup], list[int]]:
+        """Where the examples that are kept are in the table, and which of them are not kept."""
+        kept = [at for at, i in enumerate(some) if i in self._kept]
+        return (
+            _by_group(kept, [self._kept[some[at]] for at in kept]),
+            [at for at, i in enumerate(some) if i not in self._kept],
+        )
+
+    def _make_room(self, some: NDArray[np.intp], new: list[int]) -> list[_InGroup]:
+        """Forget all examples but these, and give those that are new a place; returns the latter.
+
+        The first time none gets any: a table that is used once is not worth its memory.
+        """
+        if not self._is_asked_again:
+            self._is_asked_again = True
+            return []
+        wanted = set(some.tolist())
+        self._kept = {i: place for i, place in self._kept.items() if i in wanted}
         n_blocks = -(-len(self.pool) // _KEPT_ROWS_AT_ONCE)
-        return np.empty((n_blocks, 0, _KEPT_ROWS_AT_ONCE), np.float32)
+        while len(self._table) * _GROUP < len(some):
+            self._table.append(np.empty((n_blocks, _GROUP, _KEPT_ROWS_AT_ONCE), np.float32))
+        free = sorted(set(range(len(self._table) * _GROUP)) - set(self._kept.values()))
+        self._kept |= dict(zip(some[new].tolist(), free))
+        return _by_group(new, free[: len(new)])
 
-    def _make_room(self, some: list[int]) -> list[int]:
-        """Forget all examples but these, and give those that are new a row; returns the latter."""
-        wanted = set(some)
-        self._kept = {i: row for i, row in self._kept.items() if i in wanted}
-        n_before, n_rows = self._table.shape[1], -(-len(some) // _GROWTH) * _GROWTH
-        if n_rows > n_before:
-            larger = np.empty((len(self._table), n_rows, _KEPT_ROWS_AT_ONCE), np.float32)
-            larger[:, :n_before] = self._table
-            self._table = larger
-        free = iter(sorted(set(range(self._table.shape[1])) - set(self._kept.values())))
-        new = [i for i in some if i not in self._kept]
-        self._kept |= {i: next(free) for i in new}
-        return new
-
-    def _points(self, some: list[int]) -> Table:
+    def _points(self, some: NDArray[np.intp]) -> Table:
         """Where some examples are, filled up to a group.
 
-        A product's last digits depend on how many rows it has: it always has as many.
+        A product's last digits depend on how many columns it has: it always has as many.
         """
         points = np.zeros((_GROUP, self.pool.shape[1]), np.float32)
         points[: len(some)] = self.space.place(self.pool[some])
         return points
+
+
+_InGroup = tuple[int, NDArray[np.intp], NDArray[np.intp]]
+"""A group of the table, which of the examples that were asked for are in it, and where."""
+
+
+def _by_group(which: list[int], places: list[int]) -> list[_InGroup]:
+    groups, inside = np.divmod(np.array(places, dtype=np.intp), _GROUP)
+    asked, members = np.array(which, dtype=np.intp), (groups == g for g in np.unique(groups))
+    return [(int(groups[are][0]), asked[are], inside[are]) for are in members]
 
 
 def kernel_times(space: KernelSpace, pool: Table, landmarks: Table, weights: Table) -> Table:
@@ -156,17 +190,16 @@ def kernel_times(space: KernelSpace, pool: Table, landmarks: Table, weights: Tab
 
     The pool is read once, in blocks, by several threads.
     """
-    points = space.place(landmarks)
-    doubled, lengths = np.ascontiguousarray(2 * points.T), squares(points)
+    columns = _as_columns(space.place(landmarks))
     weights = weights.astype(np.float32)
     product = np.empty((len(pool), weights.shape[1]), dtype=np.float32)
 
     def score(bounds: tuple[int, int]) -> None:
         low, high = bounds
-        rows = space.place(pool[low:high])
-        product[low:high] = _gaussian_of(rows, doubled, lengths) @ weights
+        rows = space.place_as_rows(pool[low:high])
+        product[low:high] = _gaussian_of(rows, columns) @ weights
 
-    run_in_threads(score, _cached_blocks(len(pool), len(points)))
+    run_in_threads(score, _cached_blocks(len(pool), len(landmarks)))
     return product
 
 
@@ -175,16 +208,15 @@ def _cached_blocks(size: int, n_columns: int) -> Iterator[tuple[int, int]]:
     return row_blocks(size, rows)
 
 
-def gaussian(rows: Table, columns: Table) -> Table:
-    """The kernel of rows with columns."""
-    return _gaussian_of(rows, 2 * columns.T, squares(columns))
+def _gaussian_of(rows: Table, columns: Table) -> Table:
+    """The kernel, in place: a block stays in the cache."""
+    nearness: Table = rows @ columns
+    if nearness.max(initial=0) > 0:  # by rounding
+        np.minimum(nearness, 0, out=nearness)
+    return np.exp(nearness, out=nearness)
 
 
-def _gaussian_of(rows: Table, doubled: Table, of_columns: Table) -> Table:
-    """The kernel, from twice the columns and their squares; in place: a block stays in cache."""
-    nearness = rows @ doubled
-    nearness -= squares(rows)[:, None]
-    nearness -= of_columns
-    np.minimum(nearness, 0, out=nearness)
-    kernel: Table = np.exp(nearness, out=nearness)
-    return kernel
+def _as_columns(points: Table) -> Table:
+    """Points with two more numbers each: rows times these columns are minus squared distances."""
+    lengths = np.einsum("ij,ij->i", points, points)
+    return np.vstack([2 * points.T, -np.ones_like(lengths), -lengths])

@@ -45,13 +45,27 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-def run_in_threads(work: Callable[[Item], None], items: Iterable[Item]) -> None:
-    """Do some work for each item, in `n_threads` threads with one BLAS thread each."""
+def one_at_a_time(work: Callable[[Item], None], items: Iterable[Item]) -> None:
+    """Do some work for each item."""
+    for item in items:
+        work(item)
+
+
+@contextmanager
+def worker_threads() -> Iterator[Callable[[Callable[[Item], None], Iterable[Item]], None]]:
+    """A function that does some work for each item, in `n_threads` threads.
+
+    Meanwhile every matrix product uses one thread.
+    """
     with one_blas_thread():
         if n_threads() == 1:
-            for item in items:
-                work(item)
+            yield one_at_a_time
             return
         with ThreadPoolExecutor(n_threads()) as threads:
-            for _ in threads.map(work, items):
-                pass
+            yield lambda work, items: one_at_a_time(lambda _: None, threads.map(work, items))
+
+
+def run_in_threads(work: Callable[[Item], None], items: Iterable[Item]) -> None:
+    """Do some work for each item, in `n_threads` threads with one BLAS thread each."""
+    with worker_threads() as run:
+        run(work, items)

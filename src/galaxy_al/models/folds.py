@@ -1,0 +1,27 @@
+"""Which labels are left out together when a model is to predict labels it has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+N_FOLDS = 5
+
+
+def even_folds(targets: NDArray[np.integer[Any]], seed: int) -> NDArray[np.int64]:
+    """A fold for each label, each class spread evenly over the folds, at random.
+
+    Examples
+    --------
+    >>> folds = even_folds(np.repeat([0, 1], [5, 10]), seed=0)
+    >>> np.bincount(folds[:5]).tolist(), np.bincount(folds[5:]).tolist()
+    ([1, 1, 1, 1, 1], [2, 2, 2, 2, 2])
+    """
+    rng = np.random.default_rng(seed)
+    folds = np.empty(len(targets), dtype=np.int64)
+    for k in np.unique(targets):
+        members = rng.permutation(np.flatnonzero(targets == k))
+        folds[members] = (np.arange(len(members)) + rng.integers(N_FOLDS)) % N_FOLDS
+    return folds
