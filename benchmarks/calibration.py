@@ -1,34 +1,37 @@
 """Do the probabilities of head="auto" mean what they say?
 
-Run:  GALAXY_AL_DATA=FOLDER .venv/bin/python benchmarks/calibration.py    (about ten minutes)
+Run:  GALAXY_AL_DATA=FOLDER GALAXY_AL_HELD_OUT=OTHER .venv/bin/python benchmarks/calibration.py
+(about ten minutes)
 
-FOLDER holds the development data. 1,000 labels are chosen by the default strategy; everything is
-measured on the examples that have none. Prints the tables of docs/appendix/calibration.md and
-draws docs/appendix/figures/reliability.png.
+FOLDER holds the development data, OTHER what held_out.py makes. 1,000 labels are chosen by the
+default strategy; everything is measured on the examples that have none. Prints the tables of
+docs/appendix/calibration.md and draws docs/appendix/figures/reliability.png. With --held-out it
+prints the second table alone.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from galaxy_al.metrics import (
-    balanced_accuracy,
     calibration_error,
-    rare_average_precision,
     rare_f1,
     reliability,
 )
 from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.decisions import choose_thresholds
 from galaxy_al.models.estimates import estimate_decisions, held_out_table
-from pools import IMAGES, OTHERS, label_order, load
+from pools import HELD_OUT, IMAGES, OTHERS, label_order, load
 
 N_LABELS = 1000
 SEEDS = (0, 1)
+ENOUGH = 10  # rare examples left, to compare their number with what is expected
 PICTURE = Path(__file__).parent.parent / "docs/appendix/figures/reliability.png"
+KEYS = ("rare", "expected", "ece", "balanced ece", "f1", "balanced f1")
 MEASURES = ("precision", "recall", "f1", "count")
 
 
@@ -49,11 +52,10 @@ def judge(vectors, truth, order):
         "expected": (1 - proba[:, -1].astype(np.float64)).sum(),
         "ece": calibration_error(is_rare, 1 - proba[:, -1]),
         "balanced ece": calibration_error(is_rare, 1 - balanced[:, -1]),
-        "f1": rare_f1(true, decision.classes(proba), n_classes - 1),
-        "balanced f1": rare_f1(true, balanced.argmax(axis=1), n_classes - 1),
-        "accuracy": balanced_accuracy(true, balanced.argmax(axis=1)),
-        "precision": rare_average_precision(true, proba, n_classes - 1),
     }
+    if is_rare.any():
+        found["f1"] = rare_f1(true, decision.classes(proba), n_classes - 1)
+        found["balanced f1"] = rare_f1(true, balanced.argmax(axis=1), n_classes - 1)
     return found, covered(model, vectors, truth), reliability(is_rare, 1 - proba[:, -1], 30)
 
 
@@ -92,19 +94,22 @@ def draw(curves):
     figure.savefig(PICTURE, dpi=110)
 
 
-def main():
+def table(pools):
+    """Judge some pools; returns a reliability curve for each."""
     row("pool", "rare left", "expected", "ratio", "ECE", "ECE balanced", "F1", "F1 balanced")
     row(*["---"] * 8)
     inside, curves, ratios, errors = [], {}, [], []
-    for name in (*IMAGES, *OTHERS):
+    for name in pools:
         vectors, truth = load(name)
         runs = [
             judge(vectors, truth, label_order(vectors, truth, "fair-cuts", N_LABELS, seed))
             for seed in SEEDS
         ]
-        mean = {key: np.mean([found[key] for found, _, _ in runs]) for key in runs[0][0]}
-        ratio = mean["expected"] / max(mean["rare"], 1)
-        ratios.append(ratio)
+        mean = {key: np.mean([found.get(key, np.nan) for found, _, _ in runs]) for key in KEYS}
+        has_enough = mean["rare"] >= ENOUGH
+        ratio = mean["expected"] / mean["rare"] if has_enough else np.nan
+        if has_enough:
+            ratios.append(ratio)
         errors.append((mean["ece"], mean["balanced ece"]))
         curves[name] = runs[0][2]
         inside += [each for _, those, _ in runs for each in those]
@@ -112,19 +117,26 @@ def main():
             name,
             f"{mean['rare']:,.1f}",
             f"{mean['expected']:,.1f}",
-            f"{ratio:.2f}",
+            f"{ratio:.2f}" if has_enough else "",
             f"{mean['ece']:.4f}",
             f"{mean['balanced ece']:.4f}",
-            f"{mean['f1']:.2f}",
-            f"{mean['balanced f1']:.2f}",
+            f"{mean['f1']:.2f}" if has_enough else "",
+            f"{mean['balanced f1']:.2f}" if has_enough else "",
         )
     print(f"\nWithin 15%: {sum(abs(r - 1) <= 0.15 for r in ratios)} of {len(ratios)} pools.")
     print(f"ECE at most 0.02 in {sum(e <= 0.02 for e, _ in errors)} of {len(errors)}, ", end="")
     print(f"at most half of the balanced view's in {sum(e <= b / 2 for e, b in errors)}.")
     coverage = np.mean(inside, axis=0)
     print(f"Intervals that hold the truth, of {len(inside)} classes: ", end="")
-    print(", ".join(f"{name} {share:.0%}" for name, share in zip(MEASURES, coverage)) + ".")
-    draw(curves)
+    print(", ".join(f"{name} {share:.0%}" for name, share in zip(MEASURES, coverage)) + ".\n")
+    return curves
+
+
+def main():
+    if "--held-out" not in sys.argv:
+        draw(table((*IMAGES, *OTHERS)))
+    print("Held out:\n")
+    table(HELD_OUT)
 
 
 if __name__ == "__main__":

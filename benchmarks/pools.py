@@ -1,4 +1,4 @@
-"""The pools that heads are developed on: images, texts and tables, with rare classes."""
+"""Pools of images, texts and tables with rare classes: to develop on, and to judge by."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from galaxy_al.experiments.datasets import load_labeled_pool
 
 FOLDER = Path(os.environ.get("GALAXY_AL_DATA", "."))
+HELD_OUT_FOLDER = Path(os.environ.get("GALAXY_AL_HELD_OUT", "."))  # made by held_out.py
 IMAGES = ("cifar10-2", "cifar10-3", "cifar100-2", "cifar100-3", "cifar100-10", "svhn-2", "svhn-3")
 
 
@@ -19,30 +20,14 @@ def load(name):
     if name in IMAGES:
         data = load_labeled_pool(name, False)
         return data.items, data.truth
-    if name.startswith("keel-"):
-        return _keel(FOLDER / f"{name.removeprefix('keel-')}.dat")
-    return OTHERS[name]()
-
-
-def _keel(path):
-    """A table of the KEEL repository; its two smallest classes are rare, at most 60 of each."""
-    lines = path.read_text().splitlines()
-    start = next(at for at, line in enumerate(lines) if line.lower().startswith("@data"))
-    cells = [[cell.strip() for cell in line.split(",")] for line in lines[start + 1 :] if line]
-    vectors = np.array([line[:-1] for line in cells], dtype=np.float32)
-    classes = np.unique([line[-1] for line in cells], return_inverse=True)[1]
-    rng, counts = np.random.default_rng(0), np.bincount(classes)
-    truth, kept = np.full(len(classes), 2), np.ones(len(classes), dtype=bool)
-    for number, k in enumerate(np.argsort(counts, kind="stable")[:2]):
-        members = rng.permutation(np.flatnonzero(classes == k))
-        truth[members], kept[members[60:]] = number, False
-    return vectors[kept], truth[kept]
+    return {**OTHERS, **HELD_OUT}[name]()
 
 
 def _thinned(file, vectors, rare, count):
     """Some classes of a file are the rare ones, at most ``count`` examples each."""
     rng, content = np.random.default_rng(0), np.load(FOLDER / file)
-    classes = np.unique(content["labels"], return_inverse=True)[1]
+    names, classes = np.unique(content["labels"], return_inverse=True)
+    rare = [names.tolist().index(k) if isinstance(k, str) else k for k in rare]
     truth, kept = np.full(len(classes), len(rare)), [np.flatnonzero(~np.isin(classes, rare))]
     for number, k in enumerate(rare):
         members = rng.permutation(np.flatnonzero(classes == k))[:count]
@@ -59,6 +44,24 @@ OTHERS = {
     "letters-9": partial(_thinned, "letters.npz", "features", list(range(1, 26, 3)), 100),
     "satellite-2": partial(_thinned, "satellite.npz", "features", [3], None),
     "satellite-3": partial(_thinned, "satellite.npz", "features", [1, 4], 100),
+}
+
+# Nothing is chosen by these.
+HELD_OUT = {
+    name: partial(_thinned, HELD_OUT_FOLDER / f"{name.split('-')[0]}.npz", "vectors", rare, count)
+    for name, rare, count in (
+        ("reuters-1", ["coffee"], None),
+        ("reuters-3", ["sugar", "ship", "grain"], None),
+        ("news-2", [2, 13], 100),
+        ("sms-1", ["spam"], 100),
+        ("fashion-1", [6], 150),
+        ("fashion-3", [2, 5, 8], 300),
+        ("penbased-2", [3, 8], 100),
+        ("optdigits-2", [1, 9], 60),
+        ("texture-3", [0, 4, 8], 60),
+        ("magic-1", ["h"], 200),
+        ("segment-2", [2, 4], 40),
+    )
 }
 
 

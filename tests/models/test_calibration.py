@@ -62,8 +62,10 @@ def simulated(sharpness, seed, n_labels=2000, size=20_000):
 @pytest.mark.parametrize("sharpness", [0.6, 1.0, 1.7])
 def test_it_finds_how_sharp_the_probabilities_should_be(sharpness):
     logits, known, truth = simulated(sharpness, seed=0)
-    found = fit_calibration(logits, logits[known], known, truth[known])
+    found = fit_calibration(logits, logits[known], known, truth[known], has_trees=True)
     assert found.sharpness == pytest.approx(sharpness, rel=0.15)
+    half = fit_calibration(logits, logits[known], known, truth[known])
+    assert half.sharpness == pytest.approx(found.sharpness**0.5)
 
 
 def test_the_expected_number_is_right_with_labels_at_random():
@@ -71,9 +73,24 @@ def test_the_expected_number_is_right_with_labels_at_random():
     for seed in range(10):
         logits, known, truth = simulated(1.4, seed)
         calibrated = logits.copy()
-        fit_calibration(logits, logits[known], known, truth[known]).apply(calibrated)
+        found = fit_calibration(logits, logits[known], known, truth[known], has_trees=True)
+        found.apply(calibrated)
         ratios.append(softmax(calibrated)[:, 0].sum() / np.count_nonzero(truth == 0))
     assert np.mean(ratios) == pytest.approx(1, abs=0.05)
+
+
+def test_a_tail_with_some_labels_is_not_believed_empty():
+    # All that is likely to be rare has a label; of what is not likely, a tenth.
+    rng = np.random.default_rng(0)
+    log_odds = np.append(rng.normal(-6, 1, size=20_000), np.full(300, 1.0))
+    truth = (rng.random(20_300) > expit(log_odds)).astype(int)
+    known = np.append(np.arange(0, 20_000, 10), np.arange(20_000, 20_300))
+    logits = odds_table(log_odds)
+    calibrated = logits.copy()
+    fit_calibration(logits, logits[known], known, truth[known]).apply(calibrated)
+    expected = np.delete(softmax(calibrated)[:, 0], known).sum()
+    n_left = np.count_nonzero(np.delete(truth, known) == 0)
+    assert n_left / 4 < expected < n_left * 1.5
 
 
 def test_a_tail_that_no_label_confirms_is_made_lighter():

@@ -66,9 +66,7 @@ class AutoTrainer:
         kept = kernel if self._keep_head else replace(kernel, scored=None)
         model = AutoModel(kept, trees, trees_from, keep_head=self._keep_head)
         model.average_in_trees(logits, pool)
-        calibration = fit_calibration(
-            logits, held_out, known, targets, trusts_model=trees is not None
-        )
+        calibration = fit_calibration(logits, held_out, known, targets, has_trees=trees is not None)
         calibration.apply(held_out)
         model = replace(model, calibration=calibration)
         proba = model.calibrated_proba(logits)

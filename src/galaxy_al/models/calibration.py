@@ -1,7 +1,9 @@
 """Probabilities that mean what they say, from labels that were not sampled at random.
 
 First the logits are multiplied by one number, the sharpness, with which they best predict labels
-that the model was trained without. This holds around the cut, where the labels are.
+that the model was trained without. These labels are around the cut, where the classes are harder to
+tell apart than elsewhere, so half of it (of its logarithm) is believed. Averaged with trees, logits
+are far too cautious everywhere, and all of it is believed.
 
 A model trained on labels around the cut has hardly seen what lies far below it. There its
 probabilities are small but belong to almost the whole pool, so an error in them decides how many
@@ -12,7 +14,7 @@ rare examples it expects. Two estimates of that number are at hand, and both are
 - The share of the rare labels that the model, trained without them, puts below the cut. It is too
   low: labels were chosen where earlier models expected rare examples.
 
-Their geometric mean is used. Averaged with trees, the model's own sum is right and is used alone.
+A geometric mean of them is used. Averaged with trees, the model's own sum is right and used alone.
 
 The log odds fall steeply just below the cut, until the probabilities add up to that number. Farther
 below they fall half as fast as the model says: a few examples of every class look like none of it.
@@ -32,6 +34,8 @@ from galaxy_al.snapshot import row_blocks
 START = float(np.log(0.05 / 0.95))  # below these log odds, labels are few
 STEEP, FLAT = 1.0, 0.5  # how far the steep part goes, and the slope of the rest
 _STEEPEST, _FLATTEST = 6.0, 0.2
+_BELIEVED = 0.5  # of the logarithm of the sharpness
+_WEIGHT_OF_MODEL = 0.6  # in the geometric mean; the rest is the labels'
 _SPREAD = 0.25  # of the logarithm of the sharpness, before any label is seen
 _MOST_LOG = 1.0
 _BINS = 2000
@@ -78,7 +82,7 @@ def fit_calibration(
     known: NDArray[np.intp],
     targets: NDArray[np.integer[Any]],
     *,
-    trusts_model: bool = False,
+    has_trees: bool = False,
 ) -> Calibration:
     """Calibrate the logits of a pool.
 
@@ -90,27 +94,40 @@ def fit_calibration(
         Of the labelled examples, by models trained without them.
     known, targets
         The labelled examples, ascending, and their classes.
-    trusts_model
-        Whether the number below the cut is the model's own.
+    has_trees
+        Whether the logits are averaged with those of trees.
     """
     is_rare = targets < logits.shape[1] - 1
     if is_rare.all() or not is_rare.any():
         return Calibration()
-    sharpness = _sharpness(held_out, targets)
+    sharpness = _sharpness(held_out, targets) ** (1 if has_trees else _BELIEVED)
     counts, middles = _histogram(logits, known, sharpness)
     below = middles < START
-    odds = rare_log_odds(sharpness * held_out[is_rare])
-    n_below = int(np.count_nonzero(odds < START))
-    n_rare = int(np.count_nonzero(is_rare))
-    n_above = n_rare - n_below + float(counts[~below] @ _expit(middles[~below]))
-    share = (n_below + 0.5) / (n_rare + 1)
-    by_labels = max(share / (1 - share) * n_above - n_below, 0.25)
     tail, depth = counts[below], middles[below] - START
     by_model = float(tail @ _expit(START + depth))
     if by_model <= 0:
         return Calibration(sharpness)
-    wanted = by_model if trusts_model else np.sqrt(by_labels * by_model)
+    if has_trees:
+        return Calibration(sharpness, _slope(tail, depth, by_model))
+    n_above = float(counts[~below] @ _expit(middles[~below]))
+    by_labels = _tail_by_labels(rare_log_odds(sharpness * held_out[is_rare]), n_above)
+    wanted = by_model**_WEIGHT_OF_MODEL * by_labels ** (1 - _WEIGHT_OF_MODEL)
     return Calibration(sharpness, _slope(tail, depth, wanted))
+
+
+def _tail_by_labels(odds: Table, n_above: float) -> float:
+    """How many rare examples are below the start, if as many as among the rare labels.
+
+    Parameters
+    ----------
+    odds
+        The log odds of the rare labels, held out.
+    n_above
+        How many rare examples without a label are expected above the start.
+    """
+    n_below = int(np.count_nonzero(odds < START))
+    odds_of_below = (n_below + 0.5) / (len(odds) - n_below + 0.5)
+    return odds_of_below * (len(odds) - n_below + n_above)
 
 
 def _bent(below: Table, slope: float) -> Table:

@@ -10,7 +10,8 @@ cut into strata by probability and decision. Two things are unknown:
 - By which factor the number of examples on the less likely side of each stratum is off as well.
   It has a Gamma distribution of mean 1 before any label.
 
-The labels update both, and the measures are computed for many draws of them.
+The labels update both. For many draws of them it is drawn how many examples of each stratum are of
+the class, and the measures are computed: the intervals are those of the pool itself.
 """
 
 from __future__ import annotations
@@ -169,20 +170,21 @@ class _Strata:
         which = rng.choice(len(weights), _SAMPLES, p=weights / weights.sum())
         factors = rng.gamma(_SHAPE + self.n_off, size=(_SAMPLES, len(self.n_off)))
         factors /= _SHAPE + expected[which]
-        measures = self._measures(self.sizes * _off(self.mean)[which] * factors)
+        shares = np.minimum(_off(self.mean)[which] * factors, 1)
+        measures = self._measures(rng.binomial(self.sizes.astype(np.int64), shares), rng)
         low, middle, high = np.quantile(measures, _QUANTILES, axis=1)
         return ClassEstimate(*(Interval(*found) for found in zip(middle, low, high)))
 
-    def _measures(self, off: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _measures(self, off: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
         """Precision, recall, F1 and the number of examples, from those on the less likely side."""
-        off = np.minimum(off, self.sizes)
-        found = np.where(_LIKELY, self.sizes - off, off)
+        found = np.where(_LIKELY, self.sizes.astype(np.int64) - off, off)
         right, total = found[:, self.is_decided].sum(axis=1), found.sum(axis=1)
         n_decided = self.sizes[self.is_decided].sum()
         precision = right / max(n_decided, 1)
-        recall = np.divide(right, total, out=np.zeros_like(right), where=total > 0)
-        f1 = 2 * right / np.maximum(n_decided + total, 1e-12)
-        return np.stack([precision, recall, f1, self.n_known + found @ self.free_share])
+        recall = right / np.maximum(total, 1)
+        f1 = 2 * right / np.maximum(n_decided + total, 1)
+        n_left = rng.binomial(found, self.free_share).sum(axis=1)
+        return np.stack([precision, recall, f1, self.n_known + n_left])
 
 
 def _off(mean: NDArray[np.float64]) -> NDArray[np.float64]:
