@@ -121,7 +121,7 @@ def test_what_is_kept_between_trainings_changes_nothing(data):
 def test_candidates_are_those_likely_to_be_rare_within_bounds(monkeypatch):
     odds = np.linspace(-8, 4, 1201)
     monkeypatch.setattr(kernel, "_CANDIDATES", 100)
-    n_likely = np.count_nonzero(1 / (1 + np.exp(-odds)) >= 0.01)
+    n_likely = np.count_nonzero(1 / (1 + np.exp(-odds)) >= 0.05)
     for most, expected in ((1.0, n_likely), (0.25, 300), (0.0, 100)):
         monkeypatch.setattr(kernel, "_MOST_CANDIDATES", most)
         assert np.count_nonzero(odds >= kernel._cutoff(odds)) == expected

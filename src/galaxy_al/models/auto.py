@@ -63,8 +63,9 @@ class AutoTrainer:
             rows = pool[known], targets, self._n_classes, self._seed
             trees, trees_from = fit_forest(*rows), _cutoff(logits)
             held_out = (log_softmax(held_out) + held_out_log_proba(*rows)) / 2
-        kept = kernel if self._keep_head else replace(kernel, scored=None)
-        model = AutoModel(kept, trees, trees_from, keep_head=self._keep_head)
+        if not self._keep_head:
+            kernel = replace(kernel, scored=None)
+        model = AutoModel(kernel, trees, trees_from, keep_head=self._keep_head)
         model.average_in_trees(logits, pool)
         calibration = fit_calibration(logits, held_out, known, targets, has_trees=trees is not None)
         calibration.apply(held_out)
@@ -190,7 +191,14 @@ def _class_priors(
     class_priors = np.zeros(proba.shape[1])
     if len(seen) < 2:
         return class_priors
-    total = proba.sum(axis=0, dtype=np.float64) - proba[known].sum(axis=0, dtype=np.float64)
+    blocks = list(row_blocks(len(proba), _ROWS_AT_ONCE))
+    sums = np.zeros((len(blocks), proba.shape[1]))
+
+    def add_up(number: int) -> None:
+        sums[number] = proba[slice(*blocks[number])].sum(axis=0, dtype=np.float64)
+
+    run_in_threads(add_up, range(len(blocks)))
+    total = sums.sum(axis=0) - proba[known].sum(axis=0, dtype=np.float64)
     total += np.bincount(targets, minlength=len(total))
     class_priors[seen] = np.maximum(total, 0)[seen] / len(proba)
     return class_priors

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds
 from galaxy_al.snapshot import row_blocks
+from galaxy_al.system.threads import run_in_threads
 
 START = float(np.log(0.05 / 0.95))  # below these log odds, labels are few
 STEEP, FLAT = 1.0, 0.5  # how far the steep part goes, and the slope of the rest
@@ -167,13 +168,18 @@ def _slope(counts: Table, depth: Table, wanted: float) -> float:
 def _histogram(logits: Table, known: NDArray[np.intp], sharpness: float) -> tuple[Table, Table]:
     """How many unlabelled examples have which log odds of being rare: counts, and bins' middles."""
     edges = np.append(np.linspace(_LOWEST, START, _BINS + 1), np.linspace(START, 60, _BINS + 1)[1:])
-    counts = np.zeros(len(edges) - 1)
-    for low, high in row_blocks(len(logits), _ROWS_AT_ONCE):
+    blocks = list(row_blocks(len(logits), _ROWS_AT_ONCE))
+    counts = np.zeros((len(blocks), len(edges) - 1), np.int64)
+
+    def count(number: int) -> None:
+        low, high = blocks[number]
         odds = rare_log_odds(logits.dtype.type(sharpness) * logits[low:high])
         first, last = known.searchsorted((low, high))
         odds = np.delete(odds, known[first:last] - low)
-        counts += np.histogram(np.clip(odds, edges[0], edges[-1]), edges)[0]
-    return counts, (edges[1:] + edges[:-1]) / 2
+        counts[number] = np.histogram(np.clip(odds, edges[0], edges[-1]), edges)[0]
+
+    run_in_threads(count, range(len(blocks)))
+    return counts.sum(axis=0).astype(np.float64), (edges[1:] + edges[:-1]) / 2
 
 
 def _expit(log_odds: Table) -> Table:

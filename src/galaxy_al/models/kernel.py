@@ -28,11 +28,12 @@ MOST_LANDMARKS = 2000
 MOST_COARSE = 1000
 
 # Candidates are likelier than this to be rare; at least so many, at most this share of the pool.
-_LIKELY = float(np.log(0.01 / 0.99))
-_CANDIDATES = 20_000
+_LIKELY = float(np.log(0.05 / 0.95))
+_CANDIDATES = 5_000
 _MOST_CANDIDATES = 0.5
 _REFINED_AT_ONCE = 1 << 16
 _LABELS_AT_ONCE = 256
+_ROWS_AT_ONCE = 1 << 14
 _JITTER = 1e-6  # on the diagonal: copies among the landmarks do no harm
 
 
@@ -128,14 +129,13 @@ class KernelModel:
         if self.coarse is None:
             return kernel_times(self.space, pool, self.landmarks, self.axes)
         found = self._coarse_features(pool, self.coarse)
-        odds = rare_log_odds(self._logits(found))
-        self._refine(found, pool, np.flatnonzero(odds >= self.coarse.all_from))
+        self._refine(found, pool, np.flatnonzero(self._odds(found) >= self.coarse.all_from))
         return found
 
     def looking_first(self, coarse: Coarse, pool: Table) -> KernelModel:
         """The same model, which looks through the pool with some of the landmarks first."""
         found = self._coarse_features(pool, coarse)
-        odds = rare_log_odds(self._logits(found))
+        odds = self._odds(found)
         cutoff = _cutoff(odds)
         self._refine(found, pool, np.flatnonzero(odds >= cutoff))
         return replace(self, coarse=replace(coarse, all_from=cutoff), scored=(pool, found))
@@ -151,11 +151,30 @@ class KernelModel:
 
     def logits(self, pool: Table) -> Table:
         """The logits of all examples, N x K, in single precision."""
-        return self._logits(self.features(pool))
+        features = self.features(pool)
+        logits = np.empty((len(features), len(self.head[1])), np.float32)
+
+        def compute(bounds: tuple[int, int]) -> None:
+            logits[slice(*bounds)] = self._logits(features[slice(*bounds)])
+
+        run_in_threads(compute, row_blocks(len(features), _ROWS_AT_ONCE))
+        return logits
+
+    def _odds(self, features: Table) -> Table:
+        """The log odds of being rare."""
+        odds = np.empty(len(features), np.float32)
+
+        def compute(bounds: tuple[int, int]) -> None:
+            odds[slice(*bounds)] = rare_log_odds(self._logits(features[slice(*bounds)]))
+
+        run_in_threads(compute, row_blocks(len(features), _ROWS_AT_ONCE))
+        return odds
 
     def _logits(self, features: Table) -> Table:
         weights, bias = self.head
-        return features @ weights.T + bias.astype(np.float32)
+        logits: Table = features @ weights.T
+        logits += bias.astype(np.float32)
+        return logits
 
     def proba(self, pool: Table) -> Table:
         """The class probabilities of all examples, N x K.
