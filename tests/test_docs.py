@@ -219,7 +219,7 @@ def assert_same_output(printed, shown, command):
     for found, expected in pairs:
         if found != expected and "train" in command:
             number, wanted = (float(re.sub(r"[(),]", "", word)) for word in (found, expected))
-            assert abs(number - wanted) <= max(0.2, 0.4 * wanted), (command, found, expected)
+            assert abs(number - wanted) <= max(0.1, 0.15 * wanted), (command, found, expected)
         else:
             assert found == expected, command
 

@@ -70,7 +70,10 @@ def test_the_confusion_adds_up_to_the_pool():
     decision = choose_thresholds("f1", table, table.mean(axis=0))
     confusion = estimate_decisions(table, held_out, decision).confusion
     assert confusion.sum() == pytest.approx(1000)
-    np.testing.assert_allclose(confusion.sum(axis=1), table.sum(axis=0))
+    by_class = table[50:].sum(axis=0) + np.bincount(held_out.targets, minlength=3)
+    np.testing.assert_allclose(confusion.sum(axis=1), by_class)
+    decided = decision.classes(table)
+    np.testing.assert_allclose(confusion.sum(axis=0), np.bincount(decided, minlength=3))
     decided = decision.classes(table)
     np.testing.assert_allclose(confusion.sum(axis=0), np.bincount(decided, minlength=3))
 

@@ -173,13 +173,18 @@ class ThresholdCurve:
         return 2 * self.precision * self.recall / (self.precision + self.recall + _LEAST)
 
     def threshold(self, rule: Rule) -> float:
-        """The threshold that serves a rule best."""
+        """The threshold that serves a rule best, half way between two probabilities.
+
+        On an example's own probability, rounding would decide about that example.
+        """
         if rule.name == "f1":
-            return float(self.thresholds[self.f1.argmax()])
-        wanted = self.precision if rule.name == "precision" else self.recall
-        reached = np.flatnonzero(wanted >= rule.value - _ROUNDING)
-        # Of a recall the highest threshold that reaches it, of a precision the lowest.
-        return float(self.thresholds[reached[0 if rule.name == "recall" else -1]])
+            at = int(self.f1.argmax())
+        else:
+            wanted = self.precision if rule.name == "precision" else self.recall
+            reached = np.flatnonzero(wanted >= rule.value - _ROUNDING)
+            # Of a recall the highest threshold that reaches it, of a precision the lowest.
+            at = int(reached[0 if rule.name == "recall" else -1])
+        return float(self.thresholds[at : at + 2].mean())
 
     def best_precision(self, rule: Rule, name: str) -> str:
         """Say that a precision cannot be reached, and what can."""

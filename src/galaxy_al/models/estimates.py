@@ -70,7 +70,8 @@ class Estimate:
     classes
         One for each class.
     confusion
-        How many examples of each class (row) are expected to be decided as each class (column).
+        How many examples of each class (row) are expected to be decided as each class (column),
+        by a model that was trained without them.
     """
 
     classes: tuple[ClassEstimate, ...]
@@ -99,10 +100,21 @@ def estimate_decisions(table: Table, held_out: HeldOut, decision: Decision) -> E
         is_target = held_out.targets == k
         strata = _Strata.of(table[:, k], decided == k, held_out.indices, is_target)
         classes.append(strata.estimate(rng))
-    confusion = [
-        np.bincount(decided, table[:, k].astype(np.float64), n_classes) for k in range(n_classes)
-    ]
-    return Estimate(tuple(classes), np.array(confusion))
+    return Estimate(tuple(classes), _confusion(table, held_out, decided))
+
+
+def _confusion(table: Table, held_out: HeldOut, decided: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Labels count as what they are, other examples by their probabilities."""
+    n_classes = table.shape[1]
+    free = np.delete(np.arange(len(table)), held_out.indices)
+    confusion: NDArray[np.float64] = np.stack(
+        [
+            np.bincount(decided[free], table[free, k].astype(np.float64), n_classes)
+            for k in range(n_classes)
+        ]
+    )
+    np.add.at(confusion, (held_out.targets, decided[held_out.indices]), 1)
+    return confusion
 
 
 @dataclass(frozen=True)
@@ -171,11 +183,11 @@ class _Strata:
         factors = rng.gamma(_SHAPE + self.n_off, size=(_SAMPLES, len(self.n_off)))
         factors /= _SHAPE + expected[which]
         shares = np.minimum(_off(self.mean)[which] * factors, 1)
-        measures = self._measures(rng.binomial(self.sizes.astype(np.int64), shares), rng)
+        measures = self._measures(rng.binomial(self.sizes.astype(np.int64), shares))
         low, middle, high = np.quantile(measures, _QUANTILES, axis=1)
         return ClassEstimate(*(Interval(*found) for found in zip(middle, low, high)))
 
-    def _measures(self, off: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def _measures(self, off: NDArray[np.int64]) -> NDArray[np.float64]:
         """Precision, recall, F1 and the number of examples, from those on the less likely side."""
         found = np.where(_LIKELY, self.sizes.astype(np.int64) - off, off)
         right, total = found[:, self.is_decided].sum(axis=1), found.sum(axis=1)
@@ -183,8 +195,7 @@ class _Strata:
         precision = right / max(n_decided, 1)
         recall = right / np.maximum(total, 1)
         f1 = 2 * right / np.maximum(n_decided + total, 1)
-        n_left = rng.binomial(found, self.free_share).sum(axis=1)
-        return np.stack([precision, recall, f1, self.n_known + n_left])
+        return np.stack([precision, recall, f1, self.n_known + found @ self.free_share])
 
 
 def _off(mean: NDArray[np.float64]) -> NDArray[np.float64]:

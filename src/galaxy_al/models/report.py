@@ -68,7 +68,11 @@ class ModelReport:
         rule = Rule.parse(self.decision.rule)
         lines = [f"Decides for {_WANTS[rule.name].format(rule.value)}."]
         if self.estimate is None:
-            return [*lines, "How good that is can only be estimated for the head auto."]
+            return [
+                *lines,
+                "How good that is can only be estimated for the head auto.",
+                "The probabilities are those among the labels, not in the pool.",
+            ]
         lines += ["Expected on data like the pool, with approximate 95% intervals:", ""]
         header = ["class", "threshold", "precision", "recall", "F1", "in the pool"]
         rows = [header, *(self._row(k) for k in range(len(self.classes)))]
