@@ -128,6 +128,18 @@ def test_candidates_are_those_likely_to_be_rare_within_bounds(monkeypatch):
     assert kernel._cutoff(odds[:20]) == odds[0]
 
 
+@pytest.mark.parametrize("width", [5, 64, 256])
+def test_sums_have_the_same_digits_whatever_was_kept_and_in_which_order(width):
+    rng = np.random.default_rng(width)
+    pool, weights = rng.normal(size=(3000, width)), rng.normal(size=(450, 3))
+    space, some = KernelSpace.of(pool, 0), np.sort(rng.permutation(3000)[:450])
+    fresh = PoolKernel(pool, space).times(some, weights)
+    kept, order = PoolKernel(pool, space), rng.permutation(450)
+    for part in (order[:130], order[:230], order[30:333]):
+        kept.times(some[np.sort(part)], weights[: len(part)])
+    assert (kept.times(some, weights) == fresh).all()
+
+
 @pytest.mark.parametrize("n_kept", [0, 30])
 def test_tables_too_large_to_keep_are_made_again(n_kept, monkeypatch):
     embeddings, truth = pool_of()
