@@ -50,15 +50,15 @@ def make_pool(path, size, width):
 def labels_of(pool, n_labels, n_classes):
     """The rare classes are the hundredth nearest to one point each; a third of the labels are."""
     rng = np.random.default_rng(1)
-    drawn = np.sort(rng.choice(len(pool), min(LOOKED_AT * n_labels, len(pool)), replace=False))
-    scores = np.asarray(pool[drawn]) @ rng.normal(size=(pool.shape[1], n_classes - 1))
+    sample = np.sort(rng.choice(len(pool), min(LOOKED_AT * n_labels, len(pool)), replace=False))
+    scores = np.asarray(pool[sample]) @ rng.normal(size=(pool.shape[1], n_classes - 1))
     best = scores.max(axis=1)
     is_rare = best >= np.quantile(best, 0.99)
     classes = np.where(is_rare, scores.argmax(axis=1), n_classes - 1)
     rare, others = (rng.permutation(np.flatnonzero(side)) for side in (is_rare, ~is_rare))
     rare = rare[: n_labels // 3]
     chosen = rng.permutation(np.append(rare, others[: n_labels - len(rare)]))
-    return dict(zip(drawn[chosen].tolist(), classes[chosen].tolist()))
+    return dict(zip(sample[chosen].tolist(), classes[chosen].tolist()))
 
 
 def read_once(pool):

@@ -182,8 +182,8 @@ class _Strata:
         which = rng.choice(len(weights), _SAMPLES, p=weights / weights.sum())
         factors = rng.gamma(_SHAPE + self.n_off, size=(_SAMPLES, len(self.n_off)))
         factors /= _SHAPE + expected[which]
-        shares = np.minimum(_off(self.mean)[which] * factors, 1)
-        measures = self._measures(rng.binomial(self.sizes.astype(np.int64), shares))
+        chances = np.minimum(_off(self.mean)[which] * factors, 1)
+        measures = self._measures(rng.binomial(self.sizes.astype(np.int64), chances))
         low, middle, high = np.quantile(measures, _QUANTILES, axis=1)
         return ClassEstimate(*(Interval(*found) for found in zip(middle, low, high)))
 
