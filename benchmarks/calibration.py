@@ -87,7 +87,8 @@ def draw(curves):
     axes.plot([1e-4, 1], [1e-4, 1], color="black", linewidth=1)
     for name, bins in curves.items():
         points = np.array([(said, true) for said, true, _ in bins if said > 1e-4 and true > 0])
-        axes.plot(*points.T, marker=".", label=name, linewidth=1)
+        style = "-" if name in IMAGES else "--"
+        axes.plot(*points.T, style, marker=".", label=name, linewidth=1)
     axes.set(xscale="log", yscale="log", xlim=(1e-4, 1.2), ylim=(1e-4, 1.2))
     axes.set(xlabel="probability of being rare, mean of a bin", ylabel="share that is rare")
     axes.legend(frameon=False, fontsize=8)
