@@ -1,7 +1,7 @@
 """head="auto" against a grid of heads chosen by the truth, on vectors of every kind.
 
 Run:  GALAXY_AL_DATA=FOLDER GALAXY_AL_HELD_OUT=OTHER .venv/bin/python benchmarks/head_quality.py
-(about half an hour; with --held-out, the pools that nothing was chosen by; with names, these pools)
+(about half an hour; with --held-out, the pools the head was not chosen by; with names, these pools)
 
 Labels are chosen by four strategies. Each figure is the mean at 100, 200, 400, 700 and 1,000
 labels. Prints the table of docs/appendix/default.md: how far `auto` is from the best of the grid in

@@ -1,4 +1,4 @@
-"""Make the pools that nothing is chosen by: texts, pixels and tables from public packages.
+"""Make the pools that the head was not chosen by: texts, pixels and tables from public packages.
 
 Run:  .venv/bin/python benchmarks/held_out.py PACKAGES OUTPUT    (about half an hour)
 

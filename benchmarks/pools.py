@@ -46,7 +46,7 @@ OTHERS = {
     "satellite-3": partial(_thinned, "satellite.npz", "features", [1, 4], 100),
 }
 
-# Nothing is chosen by these.
+# The head is not chosen by these; its calibration and intervals were looked at on them.
 HELD_OUT = {
     name: partial(_thinned, HELD_OUT_FOLDER / f"{name.split('-')[0]}.npz", "vectors", rare, count)
     for name, rare, count in (
