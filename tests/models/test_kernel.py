@@ -9,7 +9,12 @@ from scipy.special import log_softmax, softmax
 
 from galaxy_al.models import kernel, kernel_space, logistic
 from galaxy_al.models.kernel import PRECISION, KernelTrainer
-from galaxy_al.models.kernel_space import KernelSpace, PoolKernel, kernel_times
+from galaxy_al.models.kernel_space import (
+    FARTHEST_LINEAR,
+    KernelSpace,
+    PoolKernel,
+    kernel_times,
+)
 
 
 def pool_of(n_classes=3, size=240, seed=0):
@@ -30,11 +35,20 @@ def median_distance(embeddings):
     return np.median(np.square(pairs)) ** 0.5
 
 
-def by_definition(embeddings, labels, n_classes):
+def whole_kernel(embeddings, known, width, linear):
+    """The kernel of all examples with some: a Gaussian, and a linear one around the middle."""
+    typical = median_distance(embeddings)
+    around = (embeddings - embeddings.mean(axis=0)) / typical
+    return gaussian(embeddings, embeddings[known], width * typical) + linear * np.array(
+        [[x @ z for z in around[known]] for x in around]
+    )
+
+
+def by_definition(embeddings, labels, n_classes, width, linear):
     """Minimise over functions in the kernel's space, written as sums over the labelled examples."""
     known, targets = np.array(list(labels)), np.array(list(labels.values()))
-    width = median_distance(embeddings)
-    gram = gaussian(embeddings[known], embeddings[known], width)
+    near = whole_kernel(embeddings, known, width, linear)
+    gram = near[known]
     seen, codes = np.unique(targets, return_inverse=True)
 
     def unpacked(v):
@@ -57,22 +71,22 @@ def by_definition(embeddings, labels, n_classes):
     )
     dual, bias = unpacked(found.x)
     posterior = np.zeros((len(embeddings), n_classes))
-    posterior[:, seen] = softmax(
-        gaussian(embeddings, embeddings[known], width) @ dual + bias, axis=1
-    )
+    posterior[:, seen] = softmax(near @ dual + bias, axis=1)
     return posterior
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("n_labels", [10, 80])
-def test_it_is_what_the_definition_says(n_classes, n_labels, monkeypatch):
+@pytest.mark.parametrize(("width", "linear"), [(1, 0), (0.7, 2.0)])
+def test_it_is_what_the_definition_says(n_classes, n_labels, width, linear, monkeypatch):
     monkeypatch.setattr(logistic, "TOLERANCE", 1e-4)
     embeddings, truth = pool_of(n_classes)
     chosen = np.random.default_rng(1).permutation(len(truth))[:n_labels]
     labels = {int(i): int(truth[i]) for i in chosen}
-    model = KernelTrainer(n_classes=n_classes).fit(embeddings, labels)
-    expected = by_definition(embeddings, labels, n_classes)
+    trainer = KernelTrainer(n_classes=n_classes, width=width, linear=linear)
+    model = trainer.fit(embeddings, labels)
+    expected = by_definition(embeddings, labels, n_classes, width, linear)
     np.testing.assert_allclose(model.proba(embeddings), expected, atol=1e-3)
 
 
@@ -133,11 +147,12 @@ def test_sums_have_the_same_digits_whatever_was_kept_and_in_which_order(width):
     rng = np.random.default_rng(width)
     pool, weights = rng.normal(size=(3000, width)), rng.normal(size=(450, 3))
     space, some = KernelSpace.of(pool, 0), np.sort(rng.permutation(3000)[:450])
-    fresh = PoolKernel(pool, space).times(some, weights)
+    slopes = rng.normal(size=(width, 3)).astype(np.float32)
+    fresh = PoolKernel(pool, space).times(some, weights, slopes)
     kept, order = PoolKernel(pool, space), rng.permutation(450)
     for part in (order[:130], order[:230], order[30:333]):
-        kept.times(some[np.sort(part)], weights[: len(part)])
-    assert (kept.times(some, weights) == fresh).all()
+        kept.times(some[np.sort(part)], weights[: len(part)], slopes)
+    assert (kept.times(some, weights, slopes) == fresh).all()
 
 
 @pytest.mark.parametrize("n_kept", [0, 30])
@@ -250,18 +265,54 @@ def test_sums_of_kernels_are_those_of_the_definition(size):
     space = KernelSpace.of(pool, 0)
     some = rng.permutation(size)[: len(weights)]
     placed = (pool - space.middle) / space.scale
-    expected = gaussian(placed, placed[some], 1) @ weights
-    streamed = kernel_times(space, pool, pool[some], weights)
-    np.testing.assert_allclose(streamed, expected, atol=1e-5)
-    np.testing.assert_allclose(PoolKernel(pool, space).times(some, weights), expected, atol=1e-5)
+    placed[::7] *= 20  # far off: the linear kernel counts them as nearer
+    lengths = np.linalg.norm(placed, axis=1, keepdims=True)
+    bounded = placed * np.minimum(1, FARTHEST_LINEAR / np.maximum(lengths, 1e-9))
+    gram = gaussian(placed, placed[some], 1) + 0.3 * bounded @ bounded[some].T
+    pool = placed * space.scale + space.middle
+    kernel = PoolKernel(pool, space, linear=0.3)
+    np.testing.assert_allclose(kernel.between(np.arange(size), some), gram, atol=1e-6)
+    slopes = kernel.slopes(some, weights)
+    streamed = kernel_times(space, pool, pool[some], weights, slopes)
+    np.testing.assert_allclose(streamed, gram @ weights, atol=1e-3)
+    np.testing.assert_allclose(kernel.times(some, weights, slopes), gram @ weights, atol=1e-3)
+
+
+def test_units_matter_less_where_columns_count_the_same_in_half_of_a_distance():
+    pool, truth = pool_of()
+    labels = {i: int(truth[i]) for i in range(0, 240, 5)}
+
+    def change(per_column):
+        found = []
+        for units in ([1, 1, 1, 1], [1, 100, 1e-3, 1]):
+            trainer = KernelTrainer(n_classes=3, per_column=per_column)
+            found.append(trainer.fit(pool * units, labels).proba(pool * units))
+        return np.abs(found[0] - found[1]).mean()
+
+    assert change(1) < 1e-5
+    assert change(1) < change(0.5) < 0.7 * change(0)
+
+
+def test_half_of_a_squared_distance_is_that_of_columns_as_they_are():
+    pool = pool_of()[0] * [1, 10, 0.1, 1]
+    space = KernelSpace.of(pool, 0, per_column=0.5)
+    even = pool / pool.std(axis=0)
+    plain, scaled = (
+        [np.square(x - y).sum() for i, x in enumerate(table) for y in table[:i]]
+        for table in (pool, even)
+    )
+    mixed = plain / np.median(plain) + scaled / np.median(scaled)
+    placed = pool / space.scale
+    found = [np.square(x - y).sum() for i, x in enumerate(placed) for y in placed[:i]]
+    np.testing.assert_allclose(found, mixed / np.median(mixed), rtol=1e-6)
 
 
 def test_columns_can_be_scaled_one_by_one():
     pool, truth = pool_of()
     stretched = pool * [1, 100, 1e-3, 1]
     labels = {i: int(truth[i]) for i in range(0, 240, 5)}
-    expected = KernelTrainer(n_classes=3, per_column=True).fit(pool, labels).proba(pool)
-    found = KernelTrainer(n_classes=3, per_column=True).fit(stretched, labels).proba(stretched)
+    expected = KernelTrainer(n_classes=3, per_column=1).fit(pool, labels).proba(pool)
+    found = KernelTrainer(n_classes=3, per_column=1).fit(stretched, labels).proba(stretched)
     np.testing.assert_allclose(found, expected, atol=1e-4)
     plain = KernelTrainer(n_classes=3).fit(stretched, labels).proba(stretched)
     assert np.abs(plain - expected).max() > 0.05

@@ -18,7 +18,7 @@ from galaxy_al import GalaxyError
 from galaxy_al.cli.main import cli
 from galaxy_al.data import load_pool
 from galaxy_al.data.tables import read_table
-from galaxy_al.models.auto import FEW_COLUMNS, AutoTrainer
+from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.decisions import Decision, likeliest
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
@@ -130,8 +130,8 @@ def test_what_is_no_model_is_refused(tmp_path):
         load_model(tmp_path)
     save_model(model, tmp_path, classes=CLASSES)
     card = (tmp_path / "card.json").read_text(encoding="utf-8")
-    (tmp_path / "card.json").write_text(card.replace('"format": 3', '"format": 2'))
-    with pytest.raises(GalaxyError, match="its format is 2, not 3: train it again"):
+    (tmp_path / "card.json").write_text(card.replace('"format": 4', '"format": 3'))
+    with pytest.raises(GalaxyError, match="its format is 3, not 4: train it again"):
         load_model(tmp_path)
     (tmp_path / "card.json").write_text("{")
     with pytest.raises(GalaxyError, match=r"Cannot read .*card.json"):
@@ -373,7 +373,7 @@ def auto_model(width, labels, n_classes=3, dtype=np.float32, size=60):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_loaded_default_head_scores_as_the_head_does(labels, width, dtype, tmp_path):
     model, pool, new = auto_model(width, labels, dtype=dtype)
-    has_trees = width <= FEW_COLUMNS and len(set(labels.values())) > 1
+    has_trees = width == FEW and len(set(labels.values())) > 1
     assert (model.trees is not None) == has_trees
     saved = load_model(save_model(model, tmp_path / "model", classes=CLASSES))
     loaded = saved.model
@@ -384,7 +384,7 @@ def test_a_loaded_default_head_scores_as_the_head_does(labels, width, dtype, tmp
     np.testing.assert_allclose(loaded.balanced(new), model.balanced(new), atol=1e-5)
     np.testing.assert_allclose(loaded.proba(pool), model.proba(pool), atol=1e-5)
     np.testing.assert_array_equal(loaded.class_priors, model.class_priors)
-    assert loaded.calibration == model.calibration
+    assert loaded.sharpness == model.sharpness
 
 
 def test_a_loaded_default_head_asks_its_trees_only_about_candidates(tmp_path, monkeypatch):
@@ -409,10 +409,9 @@ def test_a_default_head_that_was_tampered_with_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"calibration": {"sharpness": 0, "slope": 1}}, "its calibration must be numbers above 0"),
-        ({"calibration": {"sharpness": 1, "slope": np.nan}}, "must be numbers above 0"),
-        ({"calibration": {"sharpness": "1", "slope": 1}}, "numbers above 0"),
-        ({"calibration": {"shift": 1}}, "unexpected keyword argument 'shift'"),
+        ({"sharpness": 0}, "its sharpness must be a number above 0, got 0"),
+        ({"sharpness": np.nan}, "its sharpness must be a number above 0, got nan"),
+        ({"sharpness": "1"}, "its sharpness must be a number above 0, got '1'"),
         ({"trees_from": "low"}, "could not convert string to float"),
     ],
 )

@@ -1,8 +1,8 @@
 """The head that needs no choices: it learns from few labels on vectors of any kind.
 
-A kernel head serves embeddings best. In tables of few columns, each with a meaning of its own,
-trees are as good and make other errors: there the two are averaged. The probabilities are those
-in the pool: how frequent the classes are is read off the pool and not off the labels.
+A kernel head serves embeddings best. Tables and pixels vary in few directions; there trees are as
+good and make other errors, so the two are averaged. The probabilities are those in the pool: how
+frequent the classes are is read off the pool and not off the labels.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.models.calibration import Calibration, fit_calibration
+from galaxy_al.models.calibration import fit_sharpness
+from galaxy_al.models.effective_rank import effective_rank
 from galaxy_al.models.forest import Forest, fit_forest, held_out_log_proba
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
 from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds, softmax
 from galaxy_al.snapshot import Snapshot, balanced_proba, row_blocks
 from galaxy_al.system.threads import run_in_threads
 
-FEW_COLUMNS = 48
-_WIDTH_OF_FEW = 0.85  # of the kernel, in median distances
+FEW_DIRECTIONS = 30  # up to so many, trees are averaged in
+_EMBEDDINGS = {"width": 0.75, "linear": 1.0}
+_TABLES = {"width": 0.7, "linear": 2.0, "per_column": 0.5}
 _CANDIDATES = 50_000  # examples that the trees look at: those likeliest to be rare
 _ROWS_AT_ONCE = 1 << 14
 
@@ -45,21 +47,19 @@ class AutoTrainer:
 
     def __init__(self, *, n_classes: int, seed: int = 0, keep_head: bool = False) -> None:
         self._n_classes, self._seed, self._keep_head = n_classes, seed, keep_head
-        self._wide = KernelTrainer(n_classes=n_classes, seed=seed)
-        self._narrow = KernelTrainer(
-            n_classes=n_classes, seed=seed, width=_WIDTH_OF_FEW, per_column=True
-        )
+        self._pool: Table | None = None
 
     def fit(self, pool: Table, labels: Mapping[int, int]) -> AutoModel:
         """Train on the labelled examples of a table of embeddings."""
-        is_narrow = pool.shape[1] <= FEW_COLUMNS
-        kernel = (self._narrow if is_narrow else self._wide).fit(pool, labels)
+        if self._pool is not pool:
+            self._prepare(pool)
+        kernel = self._kernel.fit(pool, labels)
         known = np.array(sorted(labels), dtype=np.intp)
         targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
         logits, held_out = kernel.logits(pool), kernel.held_out
         assert held_out is not None
         trees, trees_from = None, -np.inf
-        if is_narrow and len(set(targets.tolist())) > 1:
+        if self._has_trees and len(set(targets.tolist())) > 1:
             rows = pool[known], targets, self._n_classes, self._seed
             trees, trees_from = fit_forest(*rows), _cutoff(logits)
             held_out = (log_softmax(held_out) + held_out_log_proba(*rows)) / 2
@@ -67,13 +67,17 @@ class AutoTrainer:
             kernel = replace(kernel, scored=None)
         model = AutoModel(kernel, trees, trees_from, keep_head=self._keep_head)
         model.average_in_trees(logits, pool)
-        calibration = fit_calibration(logits, held_out, known, targets, has_trees=trees is not None)
-        calibration.apply(held_out)
-        model = replace(model, calibration=calibration)
+        model = replace(model, sharpness=fit_sharpness(held_out, targets))
         proba = model.calibrated_proba(logits)
         priors = _class_priors(proba, known, targets)
-        unseen = HeldOut(known, targets, softmax(held_out))
+        unseen = HeldOut(known, targets, softmax(model.sharpness * held_out))
         return replace(model, class_priors=priors, scored=(pool, proba), held_out=unseen)
+
+    def _prepare(self, pool: Table) -> None:
+        self._pool = pool
+        self._has_trees = effective_rank(pool, self._seed) <= FEW_DIRECTIONS
+        shape: dict[str, Any] = _TABLES if self._has_trees else _EMBEDDINGS
+        self._kernel = KernelTrainer(n_classes=self._n_classes, seed=self._seed, **shape)
 
 
 @dataclass(frozen=True)
@@ -100,10 +104,12 @@ class AutoModel:
     Parameters
     ----------
     trees
-        None for vectors of many columns.
+        None for vectors that vary in many directions.
     trees_from
         The trees count for examples that the kernel head gives at least these log odds of being
         rare. In a large pool all others are hardly ever rare, and trees are slow.
+    sharpness
+        What logits are multiplied by, so that probabilities are calibrated.
     class_priors
         How frequent each class is in the pool; 0 for one without labels, and for all while only
         one has any.
@@ -116,7 +122,7 @@ class AutoModel:
     kernel: KernelModel
     trees: Forest | None = None
     trees_from: float = -np.inf
-    calibration: Calibration = Calibration()  # noqa: RUF009
+    sharpness: float = 1.0
     class_priors: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     keep_head: bool = False
     held_out: HeldOut | None = field(default=None, repr=False)
@@ -145,14 +151,13 @@ class AutoModel:
     def snapshot(self, pool: Table, labels: NDArray[Any] | None = None) -> Snapshot:
         """The scores of a pool, and what else strategies need."""
         priors = self.class_priors if self.class_priors.any() else None
-        proba = self.proba(pool)
-        if not self.keep_head:
-            return Snapshot(proba, labels, pool, class_priors=priors)
-        weights, bias = self.kernel.head
-        if priors is not None:
-            bias = bias - np.log(np.where(priors > 0, priors, 1))
-        features = self.kernel.features(pool)
-        return Snapshot(proba, labels, features, (weights, bias), class_priors=priors)
+        proba, features, head = self.proba(pool), pool, None
+        if self.keep_head:
+            weights, bias = (self.sharpness * part for part in self.kernel.head)
+            if priors is not None:
+                bias = bias - np.log(np.where(priors > 0, priors, 1))
+            features, head = self.kernel.features(pool), (weights, bias)
+        return Snapshot(proba, labels, features, head, class_priors=priors)
 
     def average_in_trees(self, logits: Table, pool: Table) -> None:
         """Average the kernel head's log probabilities with the trees', where these count."""
@@ -168,7 +173,7 @@ class AutoModel:
 
         def finish(bounds: tuple[int, int]) -> None:
             rows = logits[slice(*bounds)]
-            self.calibration.apply(rows)
+            rows *= rows.dtype.type(self.sharpness)
             softmax(rows, out=rows)
 
         run_in_threads(finish, row_blocks(len(logits), _ROWS_AT_ONCE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from safetensors.numpy import load, save
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.auto import AutoModel
-from galaxy_al.models.calibration import Calibration
 from galaxy_al.models.forest import Forest
 from galaxy_al.models.kernel import Coarse, KernelModel
 from galaxy_al.models.kernel_space import KernelSpace
@@ -28,6 +26,7 @@ def pack(model: AutoModel) -> tuple[bytes, dict[str, Any]]:
     arrays: Arrays = {
         "landmarks": kernel.landmarks,
         "axes": kernel.axes,
+        "slopes": kernel.slopes,
         "weights": weights,
         "bias": bias,
         "middle": kernel.space.middle,
@@ -35,12 +34,16 @@ def pack(model: AutoModel) -> tuple[bytes, dict[str, Any]]:
         "priors": model.class_priors,
     }
     if kernel.coarse is not None:
-        arrays |= {"coarse.landmarks": kernel.coarse.landmarks, "coarse.axes": kernel.coarse.axes}
+        arrays |= {
+            "coarse.landmarks": kernel.coarse.landmarks,
+            "coarse.axes": kernel.coarse.axes,
+            "coarse.slopes": kernel.coarse.slopes,
+        }
     if model.trees is not None:
         arrays |= {f"trees.{name}": array for name, array in vars(model.trees).items()}
     about = {
         "shape": {"network": NETWORK, "n_classes": len(bias), "width": kernel.landmarks.shape[1]},
-        "calibration": asdict(model.calibration),
+        "sharpness": model.sharpness,
         "all_landmarks_from": None if kernel.coarse is None else kernel.coarse.all_from,
         "trees_from": model.trees_from if np.isfinite(model.trees_from) else None,
         "kind": "embeddings",
@@ -62,32 +65,36 @@ def unpack(weights: bytes, card: dict[str, Any]) -> AutoModel:
     space = KernelSpace(arrays["middle"], arrays["scale"])
     head = arrays["weights"], arrays["bias"]
     return AutoModel(
-        kernel=KernelModel(space, arrays["landmarks"], arrays["axes"], head, coarse),
+        kernel=KernelModel(
+            space, arrays["landmarks"], arrays["axes"], arrays["slopes"], head, coarse
+        ),
         trees=Forest(**trees) if trees else None,
         trees_from=-np.inf if trees_from is None else float(trees_from),
-        calibration=_calibration(card),
+        sharpness=_sharpness(card),
         class_priors=arrays["priors"],
     )
 
 
-def _calibration(card: dict[str, Any]) -> Calibration:
-    found = Calibration(**card["calibration"])
-    numbers = [found.sharpness] if found.slope is None else [found.sharpness, found.slope]
-    if not all(isinstance(value, int | float) and 0 < value < np.inf for value in numbers):
-        raise GalaxyError("its calibration must be numbers above 0")
-    return found
+def _sharpness(card: dict[str, Any]) -> float:
+    found = card["sharpness"]
+    if not (isinstance(found, int | float) and 0 < found < np.inf):
+        raise GalaxyError(f"its sharpness must be a number above 0, got {found!r}")
+    return float(found)
 
 
 def _coarse(arrays: Arrays, card: dict[str, Any]) -> Coarse | None:
     if "coarse.axes" not in arrays:
         return None
-    which, axes = arrays.pop("coarse.landmarks"), arrays.pop("coarse.axes")
-    is_inside = which.dtype.kind == "i" and which.min() >= 0
-    if not is_inside or which.max() >= len(arrays["landmarks"]) or not np.isfinite(axes).all():
+    which, axes, slopes = (arrays.pop(f"coarse.{name}") for name in ("landmarks", "axes", "slopes"))
+    is_inside = which.dtype.kind == "i" and 0 <= which.min() <= which.max() < len(
+        arrays["landmarks"]
+    )
+    if not is_inside or not (np.isfinite(axes).all() and np.isfinite(slopes).all()):
         raise GalaxyError("its coarse landmarks are not among its landmarks")
-    if axes.shape != (len(which), arrays["axes"].shape[1]):
+    n_axes = arrays["axes"].shape[1]
+    if axes.shape != (len(which), n_axes) or slopes.shape != arrays["slopes"].shape:
         raise GalaxyError("its tensors are not those of the head on the card")
-    return Coarse(which, axes, float(card["all_landmarks_from"]))
+    return Coarse(which, axes, slopes, float(card["all_landmarks_from"]))
 
 
 _TREES = tuple(Forest.__dataclass_fields__)
@@ -99,6 +106,7 @@ def _check(arrays: Arrays, n_classes: int, width: int) -> None:
     wanted = {
         "landmarks": (size, width),
         "axes": (size, n_axes),
+        "slopes": (width, n_axes),
         "weights": (n_classes, n_axes),
         "bias": (n_classes,),
         "middle": (width,),

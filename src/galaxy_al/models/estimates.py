@@ -33,7 +33,7 @@ _SHIFTS, _SLOPES = (
     grid.ravel() for grid in np.meshgrid(np.linspace(-5, 5, 61), np.exp(np.linspace(-1.2, 1.2, 13)))
 )
 _SHAPE = 1.0  # of the factor of each stratum
-_TRUST = 0.25  # a label counts as so many: it was not sampled at random
+_TRUST = 0.2  # a label counts as so many: it was not sampled at random
 _LEAST = 1e-9
 _SAMPLES = 4000
 _QUANTILES = (0.025, 0.5, 0.975)

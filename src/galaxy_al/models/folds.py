@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 N_FOLDS = 5
 
 
-def even_folds(targets: NDArray[np.integer[Any]], seed: int) -> NDArray[np.int64]:
+def even_folds(
+    targets: NDArray[np.integer[Any]], seed: int, n_folds: int = N_FOLDS
+) -> NDArray[np.int64]:
     """A fold for each label, each class spread evenly over the folds, at random.
 
     Examples
@@ -23,5 +25,5 @@ def even_folds(targets: NDArray[np.integer[Any]], seed: int) -> NDArray[np.int64
     folds = np.empty(len(targets), dtype=np.int64)
     for k in np.unique(targets):
         members = rng.permutation(np.flatnonzero(targets == k))
-        folds[members] = (np.arange(len(members)) + rng.integers(N_FOLDS)) % N_FOLDS
+        folds[members] = (np.arange(len(members)) + rng.integers(n_folds)) % n_folds
     return folds

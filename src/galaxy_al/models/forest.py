@@ -14,6 +14,7 @@ from galaxy_al.snapshot import row_blocks
 from galaxy_al.system.threads import run_in_threads
 
 N_TREES = 100
+N_GROVES = 10  # trees are grown in so many parts, each in its own thread
 _ROWS_AT_ONCE = 1 << 10
 LEAST = 0.002  # of a probability: no tree voted for the class
 
@@ -57,15 +58,18 @@ class Forest:
 
     def _leaves(self, rows: Table) -> NDArray[np.int32]:
         """The leaf of each row in each tree."""
-        rows = np.asarray(rows, dtype=np.float32)
-        at = np.broadcast_to(self.roots, (len(rows), len(self.roots)))
-        which = np.arange(len(rows))[:, None]
-        while True:
-            goes_left = rows[which, self.feature[at]] <= self.threshold[at]
-            then = np.where(goes_left, self.left[at], self.right[at])
-            if (then == at).all():
-                return then
-            at = then
+        n_rows, n_columns = rows.shape
+        cells = np.asarray(rows, dtype=np.float32).ravel()
+        children = np.stack([self.left, self.right], axis=1).ravel()
+        at = np.tile(self.roots, n_rows)
+        on_the_way = np.arange(len(at))
+        while len(on_the_way):
+            node = at[on_the_way]
+            cell = on_the_way // len(self.roots) * n_columns + self.feature[node]
+            then = children[2 * node + (cells[cell] > self.threshold[node])]
+            at[on_the_way] = then
+            on_the_way = on_the_way[then != node]
+        return at.reshape(n_rows, -1)
 
 
 def fit_forest(rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, seed: int) -> Forest:
@@ -78,41 +82,62 @@ def fit_forest(rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, s
     >>> forest.log_proba(rows).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    from sklearn.ensemble import ExtraTreesClassifier
+    groves: list[Forest | None] = [None] * N_GROVES
 
-    grown = ExtraTreesClassifier(N_TREES, random_state=seed)
-    grown.fit(np.asarray(rows, dtype=np.float32), targets)
-    trees = [tree.tree_ for tree in grown.estimators_]
-    sizes = [tree.node_count for tree in trees]
-    roots = np.append(0, np.cumsum(sizes)[:-1])
-    own = np.arange(sum(sizes))
-    shift = np.repeat(roots, sizes)
-    left, right, feature, threshold = (
-        np.concatenate([getattr(tree, name) for tree in trees])
-        for name in ("children_left", "children_right", "feature", "threshold")
-    )
-    is_leaf = left < 0
-    values = np.concatenate([tree.value[:, 0] for tree in trees])
-    votes = np.zeros((len(own), n_classes), np.float32)
-    votes[:, grown.classes_] = values / values.sum(axis=1, keepdims=True)
-    return Forest(
-        roots=roots.astype(np.int32),
-        feature=np.where(is_leaf, 0, feature).astype(np.int32),
-        threshold=np.where(is_leaf, 0, threshold),
-        left=np.where(is_leaf, own, left + shift).astype(np.int32),
-        right=np.where(is_leaf, own, right + shift).astype(np.int32),
-        votes=votes,
-    )
+    def grow(number: int) -> None:
+        groves[number] = _grown(rows, targets, n_classes, seed * N_GROVES + number)
+
+    run_in_threads(grow, range(N_GROVES))
+    return _together([grove for grove in groves if grove is not None])
 
 
 def held_out_log_proba(
     rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, seed: int
 ) -> Table:
     """The log probabilities of each labelled example by trees that were grown without it."""
-    folds = even_folds(targets, seed)
+    folds = even_folds(targets, seed, N_GROVES)
     found = np.zeros((len(rows), n_classes))
-    for fold in np.unique(folds):
-        inside = folds == fold
-        forest = fit_forest(rows[~inside], targets[~inside], n_classes, seed)
-        found[inside] = forest.log_proba(rows[inside])
+
+    def predict(fold: int) -> None:
+        out = folds == fold
+        grove = _grown(rows[~out], targets[~out], n_classes, seed * N_GROVES + fold)
+        found[out] = grove.log_proba(rows[out])
+
+    run_in_threads(predict, np.unique(folds).tolist())
     return found
+
+
+def _grown(rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, seed: int) -> Forest:
+    """One grove."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    grown = ExtraTreesClassifier(N_TREES // N_GROVES, random_state=seed)
+    grown.fit(np.asarray(rows, dtype=np.float32), targets)
+    return _together([_as_forest(each.tree_, grown.classes_, n_classes) for each in grown])
+
+
+def _as_forest(tree: Any, classes: NDArray[np.integer[Any]], n_classes: int) -> Forest:
+    own, is_leaf = np.arange(tree.node_count), tree.children_left < 0
+    votes = np.zeros((tree.node_count, n_classes), np.float32)
+    votes[:, classes] = tree.value[:, 0] / tree.value[:, 0].sum(axis=1, keepdims=True)
+    return Forest(
+        roots=np.zeros(1, np.int32),
+        feature=np.where(is_leaf, 0, tree.feature).astype(np.int32),
+        threshold=np.where(is_leaf, 0, tree.threshold),
+        left=np.where(is_leaf, own, tree.children_left).astype(np.int32),
+        right=np.where(is_leaf, own, tree.children_right).astype(np.int32),
+        votes=votes,
+    )
+
+
+def _together(parts: list[Forest]) -> Forest:
+    """One forest of the trees of several."""
+    firsts = np.append(0, np.cumsum([len(part.votes) for part in parts])[:-1]).astype(np.int32)
+    return Forest(
+        roots=np.concatenate([part.roots + first for part, first in zip(parts, firsts)]),
+        feature=np.concatenate([part.feature for part in parts]),
+        threshold=np.concatenate([part.threshold for part in parts]),
+        left=np.concatenate([part.left + first for part, first in zip(parts, firsts)]),
+        right=np.concatenate([part.right + first for part, first in zip(parts, firsts)]),
+        votes=np.concatenate([part.votes for part in parts]),
+    )

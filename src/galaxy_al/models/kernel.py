@@ -38,7 +38,7 @@ _JITTER = 1e-6  # on the diagonal: copies among the landmarks do no harm
 
 
 class KernelTrainer:
-    """Trains logistic regression in the space of a Gaussian kernel.
+    """Trains logistic regression in the space of a Gaussian kernel, with a linear one added.
 
     Nothing is chosen by cross-validation, which is misled by labels not sampled at random:
 
@@ -51,7 +51,9 @@ class KernelTrainer:
     width
         The kernel's width, in median distances.
     per_column
-        Whether to divide each column by its standard deviation first.
+        The share of squared distances in which every column counts the same, whatever its unit.
+    linear
+        How much of a linear kernel is added, of vectors whose median distance is 1.
 
     Examples
     --------
@@ -62,17 +64,23 @@ class KernelTrainer:
     """
 
     def __init__(
-        self, *, n_classes: int, seed: int = 0, width: float = 1, per_column: bool = False
+        self,
+        *,
+        n_classes: int,
+        seed: int = 0,
+        width: float = 1,
+        per_column: float = 0,
+        linear: float = 0.0,
     ) -> None:
         self._n_classes, self._seed = n_classes, seed
-        self._width, self._per_column = width, per_column
+        self._width, self._per_column, self._linear = width, per_column, linear
         self._kernel: PoolKernel | None = None
 
     def fit(self, pool: Table, labels: Mapping[int, int]) -> KernelModel:
         """Train on the labelled examples of a table of embeddings."""
         if self._kernel is None or self._kernel.pool is not pool:
             space = KernelSpace.of(pool, self._seed, width=self._width, per_column=self._per_column)
-            self._kernel = PoolKernel(pool, space)
+            self._kernel = PoolKernel(pool, space, self._linear * self._width**2)
         kernel, known = self._kernel, np.array(sorted(labels), dtype=np.intp)
         targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
         rng = np.random.default_rng(self._seed)
@@ -87,12 +95,16 @@ class KernelTrainer:
             space=kernel.space,
             landmarks=pool[known[landmarks]],
             axes=fitted.axes,
+            slopes=kernel.slopes(known[landmarks], fitted.axes),
             head=fitted.head,
             held_out=fitted.held_out,
         )
         if kernel.has_room(len(landmarks)) or len(first) == len(landmarks):
-            return replace(model, scored=(pool, kernel.times(known[landmarks], fitted.axes)))
-        return model.looking_first(Coarse(np.arange(len(first)), fitted.first_axes, 0.0), pool)
+            features = kernel.times(known[landmarks], model.axes, model.slopes)
+            return replace(model, scored=(pool, features))
+        slopes = kernel.slopes(known[landmarks[: len(first)]], fitted.first_axes)
+        coarse = Coarse(np.arange(len(first)), fitted.first_axes, slopes, 0.0)
+        return model.looking_first(coarse, pool)
 
 
 @dataclass(frozen=True)
@@ -102,7 +114,10 @@ class KernelModel:
     Parameters
     ----------
     axes
-        Turn an example's kernel with the landmarks into one feature less than there are classes.
+        Turn an example's Gaussian kernel with the landmarks into one feature less than there are
+        classes.
+    slopes
+        Turn an example's place into what linear kernels add to these features.
     head
         The last layer: the weights and biases that turn the features into logits.
     coarse
@@ -117,6 +132,7 @@ class KernelModel:
     space: KernelSpace
     landmarks: Table
     axes: Table
+    slopes: Table
     head: tuple[Table, Table]
     coarse: Coarse | None = None
     held_out: Table | None = field(default=None, repr=False)
@@ -127,7 +143,7 @@ class KernelModel:
         if self.scored is not None and self.scored[0] is pool:
             return self.scored[1]
         if self.coarse is None:
-            return kernel_times(self.space, pool, self.landmarks, self.axes)
+            return self._fine_features(pool)
         found = self._coarse_features(pool, self.coarse)
         self._refine(found, pool, np.flatnonzero(self._odds(found) >= self.coarse.all_from))
         return found
@@ -144,10 +160,14 @@ class KernelModel:
         """Compute the features of some examples from all landmarks, in place."""
         for low, high in row_blocks(len(which), _REFINED_AT_ONCE):
             rows = which[low:high]
-            features[rows] = kernel_times(self.space, pool[rows], self.landmarks, self.axes)
+            features[rows] = self._fine_features(pool[rows])
 
     def _coarse_features(self, pool: Table, coarse: Coarse) -> Table:
-        return kernel_times(self.space, pool, self.landmarks[coarse.landmarks], coarse.axes)
+        landmarks = self.landmarks[coarse.landmarks]
+        return kernel_times(self.space, pool, landmarks, coarse.axes, coarse.slopes)
+
+    def _fine_features(self, rows: Table) -> Table:
+        return kernel_times(self.space, rows, self.landmarks, self.axes, self.slopes)
 
     def logits(self, pool: Table) -> Table:
         """The logits of all examples, N x K, in single precision."""
@@ -190,7 +210,7 @@ class Coarse:
 
     Parameters
     ----------
-    landmarks, axes
+    landmarks, axes, slopes
         Which landmarks, and their weights.
     all_from
         All landmarks count for examples with at least these log odds of being rare.
@@ -198,6 +218,7 @@ class Coarse:
 
     landmarks: NDArray[np.intp]
     axes: Table
+    slopes: Table
     all_from: float
 
 

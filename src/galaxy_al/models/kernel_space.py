@@ -1,4 +1,8 @@
-"""The Gaussian kernel of a pool: where distances are measured, and sums of kernels, fast."""
+"""The kernel of a pool: where distances are measured, and sums of kernels, fast.
+
+It is a Gaussian kernel, and a linear one added to it. A sum of Gaussian kernels needs the kernel of
+every example with every landmark; a sum of linear ones is one slope per column.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ Table = NDArray[np.floating[Any]]
 _SAMPLE = 1000  # examples whose distances give the kernel's width
 _CENTER_SAMPLE = 10_000  # examples whose mean is the middle
 _FARTHEST = 1e15  # from the pool's middle: squares stay finite
+FARTHEST_LINEAR = 10.0  # beyond this an example counts as if it were here, in the linear kernel
 _BLOCK_CELLS = 1 << 20  # of the kernel: a product of so many has little overhead, and fits a cache
 _KEPT_BYTES = 600_000_000  # of the kernel's table, from one training to the next
 _ROWS_AT_ONCE = 1 << 12
@@ -27,7 +32,7 @@ _GROUP = 100  # columns that are computed and kept together
 
 @dataclass(frozen=True)
 class KernelSpace:
-    """Where the kernel is exp(-squared distance): embeddings moved to the middle and scaled.
+    """Where the Gaussian kernel is exp(-squared distance): vectors moved to the middle and scaled.
 
     Parameters
     ----------
@@ -39,9 +44,7 @@ class KernelSpace:
     scale: Table
 
     @classmethod
-    def of(
-        cls, pool: Table, seed: int, *, width: float = 1, per_column: bool = False
-    ) -> KernelSpace:
+    def of(cls, pool: Table, seed: int, *, width: float = 1, per_column: float = 0) -> KernelSpace:
         """As wide as the median distance; where most examples are copies, as the mean one.
 
         Parameters
@@ -49,24 +52,24 @@ class KernelSpace:
         width
             The kernel's width, in median distances.
         per_column
-            Whether to divide each column by its standard deviation first.
+            The share of squared distances in which every column counts the same, whatever its
+            unit: 0 takes columns as they are, 1 divides each by its standard deviation.
         """
         order = np.random.default_rng(seed).permutation(len(pool))
         sample = np.asarray(pool[np.sort(order[:_CENTER_SAMPLE])])
         middle = sample.mean(axis=0, dtype=np.float64)
         reach = np.maximum(sample.max(axis=0) - middle, middle - sample.min(axis=0))
         largest = float(reach.max()) or 1.0
-        scale = np.full(sample.shape[1], largest)
+        points = (np.asarray(pool[order[:_SAMPLE]], dtype=np.float64) - middle) / largest
+        weights = np.full(sample.shape[1], (1 - per_column) / _typical(points))
         if per_column:
             spread = ((sample - middle) / largest).std(axis=0)
-            scale *= np.where(spread > 0, spread, 1)
-        points = (np.asarray(pool[order[:_SAMPLE]], dtype=np.float64) - middle) / scale
-        lengths = squares(points)
-        pairs = combine(points @ points.T, lengths[:, None], lengths)
-        apart = pairs[np.triu_indices(len(points), 1)] if len(points) > 1 else np.ones(1)
-        typical = float(np.median(apart)) or float(apart.mean()) or 1.0
+            spread = np.where(spread > 0, spread, 1)
+            weights += per_column / (spread**2 * _typical(points / spread))
+        typical = _typical(points * np.sqrt(weights))
         exact = np.result_type(pool, np.float32)
-        return cls(middle.astype(exact), scale * (width * np.sqrt(typical)))
+        scale = largest * width * np.sqrt(typical / weights)
+        return cls(middle.astype(exact), scale)
 
     def place(self, rows: Table, precision: Any = np.float32) -> Table:
         """Where some embeddings are."""
@@ -90,12 +93,19 @@ class KernelSpace:
 class PoolKernel:
     """The kernel of a pool's examples with each other.
 
+    Parameters
+    ----------
+    linear
+        How much of the linear kernel is added.
+
+    Notes
+    -----
     What it gives depends only on what is asked, to the last digit: not on what was kept, nor on
     which labels came first. A run that is resumed is the run it was.
     """
 
-    def __init__(self, pool: Table, space: KernelSpace) -> None:
-        self.pool, self.space = pool, space
+    def __init__(self, pool: Table, space: KernelSpace, linear: float = 0.0) -> None:
+        self.pool, self.space, self._linear = pool, space, linear
         self._kept: dict[int, int] = {}  # the places of examples in the table
         self._table: list[Table] = []  # groups of examples: blocks of the pool x group x rows
         self._is_asked_again = False
@@ -103,20 +113,30 @@ class PoolKernel:
     def between(self, some: NDArray[np.intp], others: NDArray[np.intp]) -> Table:
         """The kernel of some examples, the rows, with others, the columns."""
         rows = self.space.place_as_rows(self.pool[some], np.float64)
-        return _gaussian_of(rows, _as_columns(self.space.place(self.pool[others], np.float64)))
+        columns = self.space.place_as_rows(self.pool[others], np.float64)
+        near = _gaussian_of(rows, _as_columns(columns[:, :-2]))
+        if self._linear:
+            near += self._linear * (_bounded(rows) @ _bounded(columns).T)
+        return near
+
+    def slopes(self, some: NDArray[np.intp], weights: Table) -> Table:
+        """The linear kernel with some examples, times one row of weights for each: per column."""
+        points = _bounded(self.space.place_as_rows(self.pool[some], np.float64))
+        return (self._linear * (points.T @ weights)).astype(np.float32)
 
     def has_room(self, count: int) -> bool:
         """Whether the kernel with so many examples can be kept."""
         return 4 * len(self.pool) * count <= _KEPT_BYTES
 
-    def times(self, some: NDArray[np.intp], weights: Table) -> Table:
+    def times(self, some: NDArray[np.intp], weights: Table, slopes: Table) -> Table:
         """The kernel of all examples with some, times one row of weights for each of those.
 
-        If there is room, the second call keeps the kernel, and later ones compute only what is new.
+        If there is room, the second call keeps the Gaussian kernel, and later ones compute only
+        what is new of it.
         """
         if not self.has_room(len(some)):
             self._kept, self._table = {}, []
-            return kernel_times(self.space, self.pool, self.pool[some], weights)
+            return kernel_times(self.space, self.pool, self.pool[some], weights, slopes)
         sources, new = self._find(some.tolist())
         groups = [new[at : at + _GROUP] for at in range(0, len(new), _GROUP)]
         columns = [_as_columns(self._points(some[group])).T for group in groups]
@@ -129,13 +149,13 @@ class PoolKernel:
             block = np.empty((len(some), n_rows), np.float32)
             for group, which, inside in sources:
                 block[which] = self._table[group][block_number, inside, :n_rows]
-            if groups:
-                rows = self.space.place_as_rows(self.pool[low:high]).T
-                for asked, points in zip(groups, columns):
-                    block[asked] = _gaussian_of(points, rows)[: len(asked)]
+            rows = self.space.place_as_rows(self.pool[low:high])
+            for asked, points in zip(groups, columns):
+                block[asked] = _gaussian_of(points, rows.T)[: len(asked)]
             for group, which, inside in targets:
                 self._table[group][block_number, inside, :n_rows] = block[which]
             product[low:high] = block.T @ weights
+            product[low:high] += _linear_part(rows, slopes)
 
         run_in_threads(add_up, row_blocks(len(self.pool), _KEPT_ROWS_AT_ONCE))
         return product
@@ -185,10 +205,25 @@ def _by_group(which: list[int], places: list[int]) -> list[_InGroup]:
     return [(int(groups[are][0]), asked[are], inside[are]) for are in members]
 
 
-def kernel_times(space: KernelSpace, pool: Table, landmarks: Table, weights: Table) -> Table:
+def _typical(points: Table) -> float:
+    """The median squared distance of two points."""
+    lengths = squares(points)
+    pairs = combine(points @ points.T, lengths[:, None], lengths)
+    apart = pairs[np.triu_indices(len(points), 1)] if len(points) > 1 else np.ones(1)
+    return float(np.median(apart)) or float(apart.mean()) or 1.0
+
+
+def kernel_times(
+    space: KernelSpace, pool: Table, landmarks: Table, weights: Table, slopes: Table
+) -> Table:
     """The kernel of a pool's examples with landmarks, times one row of weights for each of those.
 
     The pool is read once, in blocks, by several threads.
+
+    Parameters
+    ----------
+    slopes
+        The same sum of linear kernels, from `PoolKernel.slopes`.
     """
     columns = _as_columns(space.place(landmarks))
     weights = weights.astype(np.float32)
@@ -198,6 +233,7 @@ def kernel_times(space: KernelSpace, pool: Table, landmarks: Table, weights: Tab
         low, high = bounds
         rows = space.place_as_rows(pool[low:high])
         product[low:high] = _gaussian_of(rows, columns) @ weights
+        product[low:high] += _linear_part(rows, slopes)
 
     run_in_threads(score, _cached_blocks(len(pool), len(landmarks)))
     return product
@@ -214,6 +250,24 @@ def _gaussian_of(rows: Table, columns: Table) -> Table:
     if nearness.max(initial=0) > 0:  # by rounding
         np.minimum(nearness, 0, out=nearness)
     return np.exp(nearness, out=nearness)
+
+
+def _linear_part(rows: Table, slopes: Table) -> Table:
+    part: Table = rows[:, :-2] @ slopes
+    part *= _shrinkage(rows)[:, None]
+    return part
+
+
+def _bounded(rows: Table) -> Table:
+    """Points, none of them farther from the middle than is allowed."""
+    bounded: Table = rows[:, :-2] * _shrinkage(rows)[:, None]
+    return bounded
+
+
+def _shrinkage(rows: Table) -> Table:
+    """What moves points that are too far from the middle back: 1 for all others."""
+    shrinkage: Table = FARTHEST_LINEAR / np.sqrt(np.maximum(rows[:, -2], FARTHEST_LINEAR**2))
+    return shrinkage
 
 
 def _as_columns(points: Table) -> Table:

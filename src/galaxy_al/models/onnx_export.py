@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.models.auto import AutoModel
-from galaxy_al.models.calibration import FLAT, START, STEEP, Calibration
 from galaxy_al.models.decisions import Decision
 from galaxy_al.models.forest import LEAST, Forest
+from galaxy_al.models.kernel_space import FARTHEST_LINEAR
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, Table
 from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import make_folder, writing
@@ -39,16 +39,21 @@ def save_auto_onnx(model: AutoModel, decision: Decision, path: str | Path) -> Pa
     nearness = graph.add("MatMul", rows, 2 * points.T)
     nearness = graph.add("Sub", graph.add("Sub", nearness, squared), np.square(points).sum(axis=1))
     near = graph.add("Exp", graph.add("Min", nearness, [0.0]))
-    logits = _kernel_logits(graph, near, kernel.axes, kernel.head)
+    farther = graph.add("Max", squared, [FARTHEST_LINEAR**2])
+    bounded = graph.add(
+        "Div", graph.add("Mul", rows, [FARTHEST_LINEAR]), graph.add("Sqrt", farther)
+    )
+    inputs = near, bounded
+    logits = _kernel_logits(graph, inputs, (kernel.axes, kernel.slopes), kernel.head)
     if kernel.coarse is not None:
         axes = np.zeros_like(kernel.axes)
         axes[kernel.coarse.landmarks] = kernel.coarse.axes
-        coarse = _kernel_logits(graph, near, axes, kernel.head)
+        coarse = _kernel_logits(graph, inputs, (axes, kernel.coarse.slopes), kernel.head)
         counts = _reaches(graph, coarse, kernel.coarse.all_from)
         logits = graph.add("Where", counts, logits, coarse)
     if model.trees is not None:
         logits = _average_in_trees(graph, logits, model.trees, model.trees_from)
-    logits = _calibrate(graph, logits, model.calibration, len(bias))
+    logits = graph.add("Mul", logits, [model.sharpness])
     graph.add("Softmax", logits, axis=1, output="probabilities")
     _decide(graph, decision)
     made = helper.make_model(
@@ -111,8 +116,11 @@ class _Graph:
         )
 
 
-def _kernel_logits(graph: _Graph, near: str, axes: Table, head: tuple[Table, Table]) -> str:
-    features = graph.add("MatMul", near, axes)
+def _kernel_logits(
+    graph: _Graph, inputs: tuple[str, str], weights: tuple[Table, Table], head: tuple[Table, Table]
+) -> str:
+    """The logits from the Gaussian kernel with the landmarks, and from the linear one."""
+    features = graph.add("Add", *(graph.add("MatMul", *each) for each in zip(inputs, weights)))
     return graph.add("Add", graph.add("MatMul", features, head[0].T), head[1])
 
 
@@ -120,18 +128,6 @@ def _reaches(graph: _Graph, logits: str, lowest: float) -> str:
     """Whether the log odds of being rare are at least so much."""
     finite = max(lowest, float(np.finfo(np.float32).min))
     return graph.add("GreaterOrEqual", _rare_log_odds(graph, logits), [finite])
-
-
-def _calibrate(graph: _Graph, logits: str, calibration: Calibration, n_classes: int) -> str:
-    logits = graph.add("Mul", logits, [calibration.sharpness])
-    if calibration.slope is None:
-        return logits
-    below = graph.add("Min", graph.add("Sub", _rare_log_odds(graph, logits), [START]), [0.0])
-    steep = graph.add("Mul", graph.add("Max", below, [-STEEP]), [calibration.slope])
-    flat = graph.add("Mul", graph.add("Min", graph.add("Add", below, [STEEP]), [0.0]), [FLAT])
-    change = graph.add("Sub", graph.add("Add", steep, flat), below)
-    is_rare = np.append(np.ones(n_classes - 1), 0)
-    return graph.add("Add", logits, graph.add("Mul", change, is_rare))
 
 
 def _rare_log_odds(graph: _Graph, logits: str) -> str:

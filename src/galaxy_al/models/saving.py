@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from galaxy_al.models.networks.network import Model
 
 WEIGHTS, CARD, README = "model.safetensors", "card.json", "README.md"
-_FORMAT = 3  # before, probabilities were as if all classes were as frequent
+_FORMAT = 4  # before, the default head had no slopes
 
 
 @dataclass(frozen=True)
