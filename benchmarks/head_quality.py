@@ -52,7 +52,7 @@ def grid(vectors, scaled, labels, n_classes):
     targets = np.array([labels[i] for i in known.tolist()])
     found = {}
     for width in WIDTHS:
-        for per_column in (0, 1):
+        for per_column in (False, True):
             trainer = KernelTrainer(n_classes=n_classes, width=width, per_column=per_column)
             name = f"kernel {width:g}{', columns scaled' if per_column else ''}"
             found[name] = log_softmax(trainer.fit(vectors, labels).logits(vectors))

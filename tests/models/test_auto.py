@@ -33,7 +33,7 @@ def uncalibrated(pool, labels, n_classes):
     if effective_rank(pool, 0) > FEW_DIRECTIONS:
         trainer = KernelTrainer(n_classes=n_classes, width=0.75, linear=1)
         return log_softmax(trainer.fit(pool, labels).logits(pool))
-    trainer = KernelTrainer(n_classes=n_classes, width=0.7, linear=2, per_column=0.5)
+    trainer = KernelTrainer(n_classes=n_classes, width=0.6, linear=1, per_column=True)
     kernel = trainer.fit(pool, labels)
     known = sorted(labels)
     targets = np.array([labels[i] for i in known])

@@ -18,13 +18,13 @@ from galaxy_al.models.calibration import fit_sharpness
 from galaxy_al.models.effective_rank import effective_rank
 from galaxy_al.models.forest import Forest, fit_forest, held_out_log_proba
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
-from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds, softmax
+from galaxy_al.models.log_odds import Table, cutoff, log_softmax, rare_log_odds, softmax
 from galaxy_al.snapshot import Snapshot, balanced_proba, row_blocks
 from galaxy_al.system.threads import run_in_threads
 
-FEW_DIRECTIONS = 30  # up to so many, trees are averaged in
+FEW_DIRECTIONS = 24  # up to so many, columns are evened out and trees averaged in
 _EMBEDDINGS = {"width": 0.75, "linear": 1.0}
-_TABLES = {"width": 0.7, "linear": 2.0, "per_column": 0.5}
+_TABLES = {"width": 0.6, "linear": 1.0, "per_column": True}
 _CANDIDATES = 50_000  # examples that the trees look at: those likeliest to be rare
 _ROWS_AT_ONCE = 1 << 14
 
@@ -61,7 +61,8 @@ class AutoTrainer:
         trees, trees_from = None, -np.inf
         if self._has_trees and len(set(targets.tolist())) > 1:
             rows = pool[known], targets, self._n_classes, self._seed
-            trees, trees_from = fit_forest(*rows), _cutoff(logits)
+            trees = fit_forest(*rows)
+            trees_from = cutoff(rare_log_odds(logits), _CANDIDATES)
             held_out = (log_softmax(held_out) + held_out_log_proba(*rows)) / 2
         if not self._keep_head:
             kernel = replace(kernel, scored=None)
@@ -178,14 +179,6 @@ class AutoModel:
 
         run_in_threads(finish, row_blocks(len(logits), _ROWS_AT_ONCE))
         return logits
-
-
-def _cutoff(logits: Table) -> float:
-    """The log odds above which the candidates for a rare class are."""
-    if len(logits) <= _CANDIDATES:
-        return -np.inf
-    odds = rare_log_odds(logits)
-    return float(np.partition(odds, -_CANDIDATES)[-_CANDIDATES])
 
 
 def _class_priors(

@@ -10,6 +10,7 @@ from safetensors.numpy import load, save
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.auto import AutoModel
+from galaxy_al.models.columns import EvenColumns
 from galaxy_al.models.forest import Forest
 from galaxy_al.models.kernel import Coarse, KernelModel
 from galaxy_al.models.kernel_space import KernelSpace
@@ -33,6 +34,8 @@ def pack(model: AutoModel) -> tuple[bytes, dict[str, Any]]:
         "scale": kernel.space.scale,
         "priors": model.class_priors,
     }
+    if kernel.space.columns is not None:
+        arrays |= {f"columns.{name}": array for name, array in vars(kernel.space.columns).items()}
     if kernel.coarse is not None:
         arrays |= {
             "coarse.landmarks": kernel.coarse.landmarks,
@@ -57,12 +60,12 @@ def unpack(weights: bytes, card: dict[str, Any]) -> AutoModel:
     arrays = load(weights)
     n_classes, width = card["shape"]["n_classes"], card["shape"]["width"]
     trees = {name: arrays.pop(f"trees.{name}") for name in _TREES if f"trees.{name}" in arrays}
-    coarse = _coarse(arrays, card)
+    coarse, columns = _coarse(arrays, card), _columns(arrays, width)
     _check(arrays, n_classes, width)
     if trees:
         _check_trees(trees, n_classes, width)
     trees_from = card["trees_from"]
-    space = KernelSpace(arrays["middle"], arrays["scale"])
+    space = KernelSpace(arrays["middle"], arrays["scale"], columns)
     head = arrays["weights"], arrays["bias"]
     return AutoModel(
         kernel=KernelModel(
@@ -95,6 +98,17 @@ def _coarse(arrays: Arrays, card: dict[str, Any]) -> Coarse | None:
     if axes.shape != (len(which), n_axes) or slopes.shape != arrays["slopes"].shape:
         raise GalaxyError("its tensors are not those of the head on the card")
     return Coarse(which, axes, slopes, float(card["all_landmarks_from"]))
+
+
+def _columns(arrays: Arrays, width: int) -> EvenColumns | None:
+    if "columns.unit" not in arrays:
+        return None
+    center, unit = arrays.pop("columns.center"), arrays.pop("columns.unit")
+    if center.shape != (width,) or unit.shape != (width,):
+        raise GalaxyError("its tensors are not those of the head on the card")
+    if not (np.isfinite(center).all() and np.isfinite(unit).all() and (unit > 0).all()):
+        raise GalaxyError("its units are not positive numbers")
+    return EvenColumns(center, unit)
 
 
 _TREES = tuple(Forest.__dataclass_fields__)

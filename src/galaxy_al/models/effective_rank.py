@@ -7,13 +7,15 @@ import numpy as np
 from galaxy_al.models.log_odds import Table
 
 _SAMPLE = 1000
+_FARTHEST = 3.0  # median distances from the middle
 
 
 def effective_rank(pool: Table, seed: int) -> float:
     """The number of equally strong, independent columns that would vary as much together.
 
-    With C the correlations of the columns, it is the square of C's trace divided by the trace of
-    its square. The latter is the mean squared product of two examples, from a sample.
+    With C the covariances of the columns, it is the square of C's trace divided by the trace of its
+    square. The latter is the mean squared product of two examples, from a sample. Examples far off
+    count as nearer.
 
     Examples
     --------
@@ -27,13 +29,15 @@ def effective_rank(pool: Table, seed: int) -> float:
     """
     order = np.random.default_rng(seed).permutation(len(pool))[:_SAMPLE]
     points = np.asarray(pool[np.sort(order)], dtype=np.float64)
+    points -= np.median(points, axis=0)
+    points /= np.abs(points).max() or 1.0
+    lengths = np.linalg.norm(points, axis=1)
+    farthest = _FARTHEST * np.median(lengths)
+    if farthest > 0:
+        points *= (farthest / np.maximum(lengths, farthest))[:, None]
     points -= points.mean(axis=0)
-    points /= np.maximum(np.abs(points).max(axis=0), np.finfo(float).tiny)
-    spread = points.std(axis=0)
-    points /= np.where(spread > 0, spread, 1)
     products = points @ points.T
-    np.fill_diagonal(products, 0)
-    n_pairs = max(len(points) * (len(points) - 1), 1)
-    together = float(np.square(products).sum()) / n_pairs
-    n_varying = np.count_nonzero(spread)
-    return min(n_varying**2 / together, float(n_varying)) if together > 0 else float(n_varying)
+    squared = float(np.square(products).sum() - np.square(products.diagonal()).sum())
+    squared /= max(len(points) * (len(points) - 1), 1)
+    trace = float(products.diagonal().mean())
+    return trace**2 / squared if squared > 0 else 0.0

@@ -15,7 +15,7 @@ from galaxy_al.models.kernel_space import (
     Table,
     kernel_times,
 )
-from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, rare_log_odds, softmax
+from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, cutoff, rare_log_odds, softmax
 from galaxy_al.models.logistic import LogisticFit
 from galaxy_al.models.triangular import triangular_inverse
 from galaxy_al.snapshot import row_blocks
@@ -51,7 +51,7 @@ class KernelTrainer:
     width
         The kernel's width, in median distances.
     per_column
-        The share of squared distances in which every column counts the same, whatever its unit.
+        Whether every column counts the same, whatever its unit.
     linear
         How much of a linear kernel is added, of vectors whose median distance is 1.
 
@@ -69,7 +69,7 @@ class KernelTrainer:
         n_classes: int,
         seed: int = 0,
         width: float = 1,
-        per_column: float = 0,
+        per_column: bool = False,
         linear: float = 0.0,
     ) -> None:
         self._n_classes, self._seed = n_classes, seed
@@ -152,9 +152,9 @@ class KernelModel:
         """The same model, which looks through the pool with some of the landmarks first."""
         found = self._coarse_features(pool, coarse)
         odds = self._odds(found)
-        cutoff = _cutoff(odds)
-        self._refine(found, pool, np.flatnonzero(odds >= cutoff))
-        return replace(self, coarse=replace(coarse, all_from=cutoff), scored=(pool, found))
+        all_from = cutoff(odds, _n_candidates(odds))
+        self._refine(found, pool, np.flatnonzero(odds >= all_from))
+        return replace(self, coarse=replace(coarse, all_from=all_from), scored=(pool, found))
 
     def _refine(self, features: Table, pool: Table, which: NDArray[np.intp]) -> None:
         """Compute the features of some examples from all landmarks, in place."""
@@ -232,12 +232,11 @@ class _Fitted:
     held_out: Table
 
 
-def _cutoff(odds: Table) -> float:
-    """The log odds from which examples are candidates for a rare class."""
+def _n_candidates(odds: Table) -> int:
+    """How many examples are candidates for a rare class."""
     least = min(_CANDIDATES, len(odds))
     most = max(least, int(_MOST_CANDIDATES * len(odds)))
-    count = min(max(int(np.count_nonzero(odds >= _LIKELY)), least), most)
-    return float(np.partition(odds, -count)[-count])
+    return min(max(int(np.count_nonzero(odds >= _LIKELY)), least), most)
 
 
 def _even_choice(

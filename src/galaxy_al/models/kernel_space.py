@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.graphs.distances import combine, squares
+from galaxy_al.models.columns import EvenColumns
 from galaxy_al.snapshot import row_blocks
 from galaxy_al.system.threads import run_in_threads
 
@@ -38,13 +39,18 @@ class KernelSpace:
     ----------
     scale
         What each column is divided by.
+    columns
+        How columns are evened out before that; None takes them as they are.
     """
 
     middle: Table
     scale: Table
+    columns: EvenColumns | None = None
 
     @classmethod
-    def of(cls, pool: Table, seed: int, *, width: float = 1, per_column: float = 0) -> KernelSpace:
+    def of(
+        cls, pool: Table, seed: int, *, width: float = 1, per_column: bool = False
+    ) -> KernelSpace:
         """As wide as the median distance; where most examples are copies, as the mean one.
 
         Parameters
@@ -52,24 +58,24 @@ class KernelSpace:
         width
             The kernel's width, in median distances.
         per_column
-            The share of squared distances in which every column counts the same, whatever its
-            unit: 0 takes columns as they are, 1 divides each by its standard deviation.
+            Whether to even out the columns and divide each by its standard deviation.
         """
         order = np.random.default_rng(seed).permutation(len(pool))
-        sample = np.asarray(pool[np.sort(order[:_CENTER_SAMPLE])])
+        sample: Table = np.asarray(pool[np.sort(order[:_CENTER_SAMPLE])])
+        points: Table = np.asarray(pool[order[:_SAMPLE]], dtype=np.float64)
+        columns = EvenColumns.of(sample) if per_column else None
+        if columns is not None:
+            sample, points = columns.even(sample), columns.even(points)
         middle = sample.mean(axis=0, dtype=np.float64)
         reach = np.maximum(sample.max(axis=0) - middle, middle - sample.min(axis=0))
         largest = float(reach.max()) or 1.0
-        points = (np.asarray(pool[order[:_SAMPLE]], dtype=np.float64) - middle) / largest
-        weights = np.full(sample.shape[1], (1 - per_column) / _typical(points))
+        scale = np.full(sample.shape[1], largest)
         if per_column:
             spread = ((sample - middle) / largest).std(axis=0)
-            spread = np.where(spread > 0, spread, 1)
-            weights += per_column / (spread**2 * _typical(points / spread))
-        typical = _typical(points * np.sqrt(weights))
+            scale *= np.where(spread > 0, spread, 1)
+        typical = _typical((points - middle) / scale)
         exact = np.result_type(pool, np.float32)
-        scale = largest * width * np.sqrt(typical / weights)
-        return cls(middle.astype(exact), scale)
+        return cls(middle.astype(exact), scale * (width * np.sqrt(typical)), columns)
 
     def place(self, rows: Table, precision: Any = np.float32) -> Table:
         """Where some embeddings are."""
@@ -77,6 +83,8 @@ class KernelSpace:
 
     def place_as_rows(self, rows: Table, precision: Any = np.float32) -> Table:
         """Where some embeddings are, then the squared distance from the middle, then 1."""
+        if self.columns is not None:
+            rows = self.columns.even(rows)
         n_columns = rows.shape[1]
         wide = np.empty((len(rows), n_columns + 2), np.result_type(precision, np.float32))
         points = wide[:, :n_columns]

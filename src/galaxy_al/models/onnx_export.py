@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.models.auto import AutoModel
+from galaxy_al.models.columns import EXTREME, EvenColumns
 from galaxy_al.models.decisions import Decision
 from galaxy_al.models.forest import LEAST, Forest
 from galaxy_al.models.kernel_space import FARTHEST_LINEAR
@@ -34,7 +35,10 @@ def save_auto_onnx(model: AutoModel, decision: Decision, path: str | Path) -> Pa
     kernel = model.kernel
     bias = kernel.head[1]
     points = kernel.space.place(kernel.landmarks)
-    rows = graph.add("Div", graph.add("Sub", "embeddings", kernel.space.middle), kernel.space.scale)
+    rows = "embeddings"
+    if kernel.space.columns is not None:
+        rows = _even(graph, rows, kernel.space.columns)
+    rows = graph.add("Div", graph.add("Sub", rows, kernel.space.middle), kernel.space.scale)
     squared = graph.add("ReduceSumSquare", rows, axes=[1])
     nearness = graph.add("MatMul", rows, 2 * points.T)
     nearness = graph.add("Sub", graph.add("Sub", nearness, squared), np.square(points).sum(axis=1))
@@ -114,6 +118,18 @@ class _Graph:
             ],
             self._constants,
         )
+
+
+def _even(graph: _Graph, rows: str, columns: EvenColumns) -> str:
+    units = graph.add("Div", graph.add("Sub", rows, columns.center), columns.unit)
+    size = graph.add("Abs", units)
+    beyond = graph.add("Max", graph.add("Sub", size, [EXTREME]), [0.0])
+    tamed = graph.add("Add", graph.add("Min", size, [EXTREME]), _log1p(graph, beyond))
+    return graph.add("Mul", graph.add("Sign", units), tamed)
+
+
+def _log1p(graph: _Graph, values: str) -> str:
+    return graph.add("Log", graph.add("Add", values, [1.0]))
 
 
 def _kernel_logits(
