@@ -92,7 +92,8 @@ def test_the_python_example_of_a_models_readme_runs(trained, monkeypatch, capsys
     monkeypatch.chdir(trained / "project")
     text = Path("model/README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    exec(code.replace("new-data", str(trained / "pool.npy")), {})
+    Path("new-vectors.npy").write_bytes((trained / "pool.npy").read_bytes())
+    exec(code, {})
     decisions, proba = predicted(trained)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines] == [[str(i), d] for i, d in enumerate(decisions)]
@@ -140,8 +141,67 @@ def test_predict_takes_the_prevalence_of_new_data(trained):
 
 
 @pytest.mark.parametrize(
+    ("rule", "follows"), [("recall=0.9", False), ("balanced", False), ("cost=3:1", True)]
+)
+def test_what_is_found_of_a_class_does_not_depend_on_its_prevalence(trained, rule, follows):
+    run("train", trained / "project", "--decide", rule)
+    usual, _ = predicted(trained)
+    rarer, _ = predicted(trained, "--prevalence", "0.00001")
+    assert (rarer != usual) == follows
+    given, proba = predicted(trained, "--prevalence", "0.00001", "--threshold", "0.5")
+    assert [name != "fine" for name in given] == (proba[:, :2].max(axis=1) >= 0.5).tolist()
+
+
+def test_training_again_leaves_no_onnx_of_the_model_before(trained):
+    exported = trained / "project" / "model" / "model.onnx"
+    run("train", trained / "project", "--onnx")
+    assert exported.exists()
+    run("train", trained / "project")
+    assert not exported.exists()
+
+
+def test_predict_names_and_leaves_out_vectors_that_are_not_usual_numbers(trained):
+    vectors = np.load(trained / "pool.npy").astype(np.float64)
+    vectors[3, 0], vectors[5, 1], vectors[8, 2] = np.nan, np.inf, 1e300
+    np.save(trained / "pool.npy", vectors)
+    model, table = trained / "project" / "model", trained / "predictions.csv"
+    found = run("predict", model, trained / "pool.npy", "--output", table)
+    assert "The embedding of '3' is not finite." in found.stderr
+    assert "The embedding of '8' has a number beyond 1e+30." in found.stderr
+    assert [row["id"] for row in read_csv(table)] == [
+        str(i) for i in range(200) if i not in (3, 5, 8)
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.float16])
+def test_vectors_of_any_number_can_be_trained_on_and_predicted(embeddings, dtype):
+    vectors = np.load(embeddings / "pool.npy")
+    np.save(embeddings / "pool.npy", (10 * (vectors - vectors.min())).astype(dtype))
+    init(embeddings, "--import-labels", embeddings / "known.csv")
+    run("train", embeddings / "project")
+    decisions, proba = predicted(embeddings)
+    _, names = blobs()
+    assert np.mean(np.array(decisions) == names) > 0.9
+    assert np.isfinite(proba).all()
+
+
+def test_a_class_without_labels_is_not_said_to_be_absent(embeddings):
+    known = (embeddings / "known.csv").read_text().splitlines()
+    (embeddings / "known.csv").write_text("\n".join(line for line in known if "dent" not in line))
+    init(embeddings, "--import-labels", embeddings / "known.csv")
+    for rule in ("f1", "balanced", "precision=0.5"):
+        lines = run("train", embeddings / "project", "--decide", rule).output.splitlines()
+        assert "Never decided, for lack of labels: dent." in lines
+        rows = [line.split() for line in lines if line.startswith("dent")]
+        assert ["dent", "no", "labels", *["unknown"] * 4] in rows
+    card = json.loads((embeddings / "project" / "model" / "card.json").read_text())
+    assert card["estimates"]["classes"]["dent"] is None
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--threshold", "scratch=0.1,scratch=0.2"], "give one number, or NAME=NUMBER"),
         (["--threshold", "0"], "A threshold must be above 0 and at most 1, got 0"),
         (["--threshold", "1.5"], "A threshold must be above 0 and at most 1, got 1.5"),
         (["--threshold", "nan"], "A threshold must be above 0 and at most 1, got nan"),

@@ -60,10 +60,13 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
     try:
         if len(parts) == 1 and not parts[0][1]:
             return dict.fromkeys(classes, float(text))
-        return {name.strip(): float(number) for name, _, number in parts}
+        numbers = {name.strip(): float(number) for name, _, number in parts}
+        if len(numbers) < len(parts):
+            raise ValueError("a class is named twice")
+        return numbers
     except ValueError:
         raise click.BadParameter(
-            f"give one number, or NAME=NUMBER,... per class, got {text!r}.", param_hint=option
+            f"give one number, or NAME=NUMBER,... once per class, got {text!r}.", param_hint=option
         ) from None
 
 

@@ -26,6 +26,7 @@ MEASURE_TITLES = {
     "rare_found": "rare examples found",
     "rare_share": "share of the labels that are rare",
 }
+_MARKED = (0.1, 0.5, 0.9)  # thresholds on a curve, beside the chosen one
 
 
 def demo_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
@@ -63,13 +64,20 @@ def save_decision_figure(path: Path, report: ModelReport, proba: NDArray[Any]) -
     for k, name in enumerate(report.classes[:-1]):
         curve, color = ThresholdCurve.of(proba[:, k]), COLORS[k % len(COLORS)]
         axes.plot(curve.recall, curve.precision, color=color, label=name)
-        above = np.flatnonzero(curve.thresholds >= report.decision.thresholds[k])
-        if len(above):
-            axes.plot(curve.recall[above[-1]], curve.precision[above[-1]], "o", color=color)
+        chosen = report.decision.thresholds[k]
+        for threshold in (chosen, *_MARKED):
+            above = np.flatnonzero(curve.thresholds >= threshold)
+            if not len(above):
+                continue
+            place = curve.recall[above[-1]], curve.precision[above[-1]]
+            axes.plot(*place, "o", color=color, markersize=7 if threshold == chosen else 3)
+            axes.annotate(
+                f"{threshold:.2g}", place, xytext=(4, 4), textcoords="offset points", fontsize=8
+            )
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.02), ylim=(0, 1.02))
     axes.legend(frameon=False, loc="lower left")
     axes.grid(alpha=0.3)
-    _title(figure, "Expected on data like the pool (dot: chosen)")
+    _title(figure, "Expected at some thresholds (large dot: chosen)")
     with writing(path) as part:
         figure.savefig(part, dpi=150, format="png")
 

@@ -24,7 +24,7 @@ from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.estimates import estimate_decisions, held_out_table
 from galaxy_al.models.heads import NETWORKS, make_trainer
 from galaxy_al.models.protocols import Embedder, TrainedModel
-from galaxy_al.models.report import ModelReport
+from galaxy_al.models.report import ONNX, ModelReport
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,10 @@ def save_trained_model(
     trained = _decide(project, model, labels, rule)
     embedder = _embedder(project)
     save_model(model, output, classes=project.classes, embedder=embedder, report=trained.report)
+    exported = output / ONNX
+    exported.unlink(missing_ok=True)  # that of an earlier training
     if onnx:
-        save_onnx(model, trained.report.decision, output / "model.onnx")
+        save_onnx(model, trained.report.decision, exported)
     return trained
 
 

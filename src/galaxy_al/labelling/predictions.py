@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from galaxy_al.data.pool import Pool
 from galaxy_al.data.tables import write_table
 from galaxy_al.errors import GalaxyError, InvalidArgument
-from galaxy_al.models.decisions import Decision, shifted
+from galaxy_al.models.decisions import GIVEN, Decision, shifted
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.saving import SavedModel
@@ -30,6 +29,8 @@ class Predictions:
         The examples that could be read.
     proba
         Their class probabilities.
+    decided
+        The class that the model decides for each.
     bad
         Why the others could not be read.
     """
@@ -37,13 +38,8 @@ class Predictions:
     ids: list[str]
     classes: tuple[str, ...]
     proba: NDArray[np.floating[Any]]
-    decision: Decision
+    decided: list[str]
     bad: list[str]
-
-    @cached_property
-    def decided(self) -> list[str]:
-        """The class that the model decides for each example."""
-        return [self.classes[k] for k in self.decision.classes(self.proba).tolist()]
 
     def write(self, path: Path) -> None:
         """Write a table: the id, the decision and the probability of each class."""
@@ -66,13 +62,18 @@ def predict(
         Decide for these rare classes from these probabilities on, instead of the model's own.
     prevalence
         How frequent these rare classes are in the pool, if not as in the one it was trained with.
+        The probabilities follow it, and so do the decisions, except those for the best balanced
+        accuracy or for a recall: what is found of a class does not depend on its prevalence.
     """
     decision = check_options(saved, thresholds or {}, prevalence or {})
     inputs, bad = _inputs(saved, pool)
     good = np.setdiff1d(np.arange(len(pool)), list(bad)).tolist()
     ids = [pool.ids[i] for i in good]
-    proba = _with_prevalence(saved, saved.model.proba(inputs), prevalence or {})
-    return Predictions(ids, saved.classes, proba, decision, list(bad.values()))
+    in_training = saved.model.proba(inputs)
+    proba = _with_prevalence(saved, in_training, prevalence or {})
+    decided = decision.classes(proba if decision.depends_on_prevalence else in_training)
+    names = [saved.classes[k] for k in decided.tolist()]
+    return Predictions(ids, saved.classes, proba, names, list(bad.values()))
 
 
 def check_options(
@@ -106,7 +107,7 @@ def _with_thresholds(saved: SavedModel, thresholds: Mapping[str, float]) -> Deci
     values[-1] = 0.0  # from here on the majority class has what is left
     for k, value in given.items():
         values[k] = value
-    return Decision(saved.decision.rule, tuple(values))
+    return Decision(GIVEN, tuple(values))
 
 
 def _by_index(saved: SavedModel, by_name: Mapping[str, float]) -> dict[int, float]:
@@ -123,10 +124,11 @@ def _inputs(saved: SavedModel, pool: Pool) -> tuple[Any, dict[int, str]]:
     if pool.kind != saved.kind and not is_ready:
         raise GalaxyError(f"The model takes {saved.kind}, but the pool contains {pool.kind}.")
     if is_ready:
-        vectors = pool.modality.vectors(pool.items)
+        usable, bad = pool.without_problems()
+        vectors = usable.modality.vectors(usable.items)
         if vectors.shape[1] != saved.width:
             raise GalaxyError(f"The model takes {saved.width} features, got {vectors.shape[1]}.")
-        return vectors, {}
+        return vectors, bad
     if saved.embedder is None:
         return pool.without_problems()
     embedder = load_embedder(saved.kind, saved.embedder)

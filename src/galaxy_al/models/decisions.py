@@ -14,6 +14,7 @@ from galaxy_al.snapshot import reweighted, row_blocks
 
 DEFAULT_RULE = "f1"
 LIKELIEST = "likeliest"  # the rule of a model that was saved without one
+GIVEN = "given"  # the rule of thresholds that a user gives
 RULES = "f1, balanced, precision=P, recall=R or cost=MISSED:FALSE"
 _ROWS_AT_ONCE = 1 << 16
 _ROUNDING = 1e-9
@@ -89,6 +90,14 @@ class Decision:
     def majority_is_the_rest(self) -> bool:
         """Whether the majority class has what no rare class reaches."""
         return not self.thresholds[-1]
+
+    @property
+    def depends_on_prevalence(self) -> bool:
+        """Whether other examples should be decided for where classes are rarer or more frequent.
+
+        What share of each class is found does not depend on how many examples it has.
+        """
+        return not self.rule.startswith(("balanced", "recall"))
 
     @property
     def limits(self) -> NDArray[np.float32]:

@@ -93,7 +93,7 @@ class KernelTrainer:
             )
         model = KernelModel(
             space=kernel.space,
-            landmarks=pool[known[landmarks]],
+            landmarks=pool[known[landmarks]].astype(np.result_type(pool, np.float32), copy=False),
             axes=fitted.axes,
             slopes=kernel.slopes(known[landmarks], fitted.axes),
             head=fitted.head,

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from galaxy_al.models.decisions import Decision, Rule
 from galaxy_al.models.estimates import Estimate
 
+ONNX = "model.onnx"
+_EXAMPLES = {"images": "new-images", "texts": "new-texts.csv", "embeddings": "new-vectors.npy"}
 _WANTS = {
     "f1": "the best F1",
     "balanced": "the best balanced accuracy",
@@ -50,14 +52,16 @@ class ModelReport:
         }
         if self.estimate is not None:
             measures = {
-                name: {
+                name: None
+                if not count
+                else {
                     measure: {
                         "value": round(i.value, 4),
                         "interval": [round(i.low, 4), round(i.high, 4)],
                     }
                     for measure, i in vars(found).items()
                 }
-                for name, found in zip(self.classes, self.estimate.classes)
+                for name, count, found in zip(self.classes, self.counts, self.estimate.classes)
             }
             confusion = self.estimate.confusion.round(1).tolist()
             entries["estimates"] = {"classes": measures, "confusion": confusion}
@@ -77,15 +81,23 @@ class ModelReport:
         header = ["class", "threshold", "precision", "recall", "F1", "in the pool"]
         rows = [header, *(self._row(k) for k in range(len(self.classes)))]
         heading = "Expected decisions on a pool like this one (a row per true class):"
-        lines += [*_aligned(rows), "", heading, ""]
+        lines += [*_aligned(rows), *self._warnings(), "", heading, ""]
         confusion = [
             [name, *(f"{count:,.0f}" for count in row)]
             for name, row in zip(self.classes, self.estimate.confusion)
         ]
         return lines + _aligned([["", *self.classes], *confusion])
 
+    def _warnings(self) -> list[str]:
+        missing = [name for name, count in zip(self.classes, self.counts) if not count]
+        if not missing:
+            return []
+        return ["", f"Never decided, for lack of labels: {', '.join(missing)}."]
+
     def _row(self, k: int) -> list[str]:
         assert self.estimate is not None
+        if not self.counts[k]:
+            return [self.classes[k], "no labels", *["unknown"] * 4]
         found, threshold = self.estimate.classes[k], self.decision.thresholds[k]
         count = f"{found.count.value:,.0f} ({found.count.low:,.0f} to {found.count.high:,.0f})"
         is_rest = k == len(self.classes) - 1 and not threshold
@@ -97,6 +109,7 @@ class ModelReport:
         """A README for the model's folder."""
         options = "" if kind in ("images", "embeddings") else f', kind="{kind}"'
         table = "\n".join(f"    {line}".rstrip() for line in self.lines())
+        new_data = _EXAMPLES.get(kind, "new-data")
         names = ", ".join(f"`{name}`" for name in self.classes)
         return f"""# A classifier trained by galaxy-al
 
@@ -112,7 +125,7 @@ frequent in your data, say so with `--prevalence`.
 
 On the command line:
 
-    galaxy-al predict MODEL NEW-DATA --output predictions.csv
+    galaxy-al predict model {new_data} --output predictions.csv
 
 In Python, where `model` is this folder:
 
@@ -121,12 +134,14 @@ from galaxy_al.data import load_pool
 from galaxy_al.labelling.predictions import predict
 from galaxy_al.models.saving import load_model
 
-found = predict(load_model("model"), load_pool("new-data"{options}))
+found = predict(load_model("model"), load_pool("{new_data}"{options}))
 for id, name, proba in zip(found.ids, found.decided, found.proba):
     print(id, name, proba)
 ```
 
-`card.json` has all figures, `precision-recall.png` shows what other thresholds would give.
+`card.json` has all figures. `precision-recall.png` shows what other thresholds would give, if the
+probabilities are right. `{ONNX}`, if you asked for it with `--onnx`, gives the probabilities of the
+classes in the order above, and the index of the class that is decided.
 """
 
 

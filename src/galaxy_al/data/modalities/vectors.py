@@ -16,6 +16,7 @@ from galaxy_al.snapshot import row_blocks
 from galaxy_al.system.files import digest, file_state, reading
 
 SUFFIXES = (".npy", ".npz")
+_LARGEST = 1e30  # of a number in a vector: what is computed from it stays finite
 _MOST_NUMBERS = 512  # of a vector that the page draws
 
 
@@ -51,12 +52,14 @@ class Vectors(Modality):
         return table.vectors(column)
 
     def problems(self, items: Items, ids: Sequence[str]) -> dict[int, str]:
-        """The vectors that hold anything but finite numbers."""
+        """The vectors that hold anything but finite numbers of a usual size."""
         rows, bad = np.asarray(items), dict[int, str]()
         for low, high in row_blocks(len(rows), 1 << 14):
-            finite = np.isfinite(rows[low:high]).all(axis=1)
-            for row in (low + np.flatnonzero(~finite)).tolist():
-                bad[row] = f"The embedding of {ids[row]!r} is not finite."
+            usable = (np.abs(rows[low:high].astype(np.float64)) < _LARGEST).all(axis=1)
+            for row in (low + np.flatnonzero(~usable)).tolist():
+                is_finite = np.isfinite(rows[row]).all()
+                what = f"has a number beyond {_LARGEST:g}" if is_finite else "is not finite"
+                bad[row] = f"The embedding of {ids[row]!r} {what}."
         return bad
 
     def show(self, items: Items, index: int) -> dict[str, Any]:
