@@ -26,7 +26,6 @@ MEASURE_TITLES = {
     "rare_found": "rare examples found",
     "rare_share": "share of the labels that are rare",
 }
-_MARKED = (0.1, 0.5, 0.9)  # thresholds on a curve, beside the chosen one
 
 
 def demo_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
@@ -58,26 +57,19 @@ def setting_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
 
 
 def save_decision_figure(path: Path, report: ModelReport, proba: NDArray[Any]) -> None:
-    """Draw precision and recall of each rare class for all thresholds, and the chosen one."""
+    """Draw precision and recall of each rare class at every threshold, and the chosen one."""
     figure = Figure(figsize=(6, 4.6), layout="constrained")
     axes = figure.subplots()
     for k, name in enumerate(report.classes[:-1]):
         curve, color = ThresholdCurve.of(proba[:, k]), COLORS[k % len(COLORS)]
-        axes.plot(curve.recall, curve.precision, color=color, label=name)
-        chosen = report.decision.thresholds[k]
-        for threshold in (chosen, *_MARKED):
-            above = np.flatnonzero(curve.thresholds >= threshold)
-            if not len(above):
-                continue
-            place = curve.recall[above[-1]], curve.precision[above[-1]]
-            axes.plot(*place, "o", color=color, markersize=7 if threshold == chosen else 3)
-            axes.annotate(
-                f"{threshold:.2g}", place, xytext=(4, 4), textcoords="offset points", fontsize=8
-            )
-    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.02), ylim=(0, 1.02))
-    axes.legend(frameon=False, loc="lower left")
+        axes.plot(curve.thresholds, curve.precision, color=color, label=name)
+        axes.plot(curve.thresholds, curve.recall, "--", color=color)
+        axes.axvline(report.decision.thresholds[k], color=color, linewidth=1, linestyle=":")
+    axes.set(xlabel="threshold (dotted: chosen)", xlim=(0, 1.02), ylim=(0, 1.02))
+    axes.set_ylabel("expected precision (line) and recall (dashes)")
+    axes.legend(loc="lower center", framealpha=1, edgecolor="none")
     axes.grid(alpha=0.3)
-    _title(figure, "Expected at some thresholds (large dot: chosen)")
+    _title(figure, "What every threshold gives")
     with writing(path) as part:
         figure.savefig(part, dpi=150, format="png")
 
