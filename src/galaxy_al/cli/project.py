@@ -315,7 +315,8 @@ def predict(
     """Predict the classes of a pool with a saved model: decisions and probabilities.
 
     MODEL is a folder written by `galaxy-al train` or `save_model`. If a class is rarer or more
-    frequent in this pool than in the one that the model was trained with, give its --prevalence.
+    frequent in this pool than in the one that the model was trained with, give its --prevalence:
+    the probabilities follow it, and the decisions of all rules but `balanced` and `recall`.
 
     \b
     Example:
