@@ -73,7 +73,8 @@ class Learner:
     seed
         All random choices follow from it.
     explore
-        What asks until two classes are known; by default uniform random, different per seed.
+        What asks until two classes are known; by default the strategy's own explorer, or random if
+        it has none.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class Learner:
         head: AnyHead = "auto",
         batch_size: int = 100,
         seed: int = 0,
-        explore: str | Strategy = "random",
+        explore: str | Strategy | None = None,
     ) -> None:
         if n_classes < 2:
             raise InvalidArgument(f"n_classes must be at least 2, got {n_classes}.")
@@ -104,6 +105,7 @@ class Learner:
         self.pool = checked_pool(pool)
         self.n_classes = n_classes
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
+        explore = explore or self.strategy.explorer or "random"
         self.explore = make_strategy(explore) if isinstance(explore, str) else explore
         self.batch_size = batch_size
         self._trainer = make_trainer(
@@ -233,13 +235,15 @@ class Learner:
         self._selecting = ready.seconds.selection
 
     def _prepare_strategy(self) -> None:
-        """Let the strategy prepare itself, from the pool's embeddings if these were given."""
+        """Let the strategies prepare themselves, from the pool's embeddings if these were given."""
         self.strategy.check(self.snapshot)
+        self.explore.check(self.snapshot)
         pretrained = self.snapshot
         if isinstance(self.pool, np.ndarray) and self.pool.ndim == 2:
             pretrained = replace(pretrained, embeddings=self.pool, head=None)
         # A generator of its own: the first batch of a seed is the same for all strategies.
-        self.strategy.prepare(pretrained, rng=np.random.default_rng([self._seed, 1]))
+        for strategy in (self.strategy, self.explore):
+            strategy.prepare(pretrained, rng=np.random.default_rng([self._seed, 1]))
 
     def _start_session(
         self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator

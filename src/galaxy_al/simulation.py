@@ -51,8 +51,8 @@ class Round:
         Of the probabilities; the last one of being rare.
     rare_found
         Examples of rare classes labelled so far, whatever the annotator called them.
-    indices
-        The examples labelled in this round, in order.
+    indices, random
+        The examples labelled in this round, in order, and those of them that were asked at random.
     generator_state
         The learner's random generator when all was labelled, for `Learner.resume`.
     seconds
@@ -70,6 +70,7 @@ class Round:
     calibration_error: float
     rare_found: int
     indices: tuple[int, ...]
+    random: tuple[int, ...]
     generator_state: dict[str, Any] = field(repr=False)
     seconds: Seconds = field(compare=False)
 
@@ -134,6 +135,7 @@ def play_round(
     indices = _answer_batch(learner, annotator or (lambda index: int(truth[index])))
     if not indices:
         return None
+    random = tuple(index for index in indices if index in learner.state.random)
     generator_state = learner.generator_state
     learner.refit()
     begin = time.perf_counter()
@@ -153,6 +155,7 @@ def play_round(
         calibration_error=calibration_error(truth != majority, 1 - table[:, majority]),
         rare_found=rare_found(truth, labeled, majority),
         indices=tuple(indices),
+        random=random,
         generator_state=generator_state,
         seconds=learner.seconds,
     )

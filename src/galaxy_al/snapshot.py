@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from galaxy_al.errors import InvalidArgument
 
 UNLABELED = -1
+
+View = Literal["balanced", "pool"]
+VIEWS: tuple[View, ...] = get_args(View)
 
 # A row of probabilities may be off by this much: enough for half precision and for tables
 # that were rounded to four digits, too little for raw scores or logits.
@@ -40,7 +43,8 @@ class Snapshot:
     embeddings
         N x d inputs of the model's last layer, for strategies that need them.
     head
-        The last layer ``(W, c)``, K x d weights and K biases, for strategies that need it.
+        The last layer ``(W, c)``, K x d weights and K biases, for strategies that need it. With
+        ``class_priors`` it is the one that counts all classes the same.
     other
         The majority class; by default the last one.
     skipped
@@ -48,6 +52,9 @@ class Snapshot:
     class_priors
         How frequent each class is in the pool, by the model; `balanced` divides by it. By default
         ``proba`` already counts all classes the same.
+    view
+        Which probabilities a strategy asks by: ``"balanced"``, as if all classes were as frequent,
+        or ``"pool"``, as they are.
 
     Examples
     --------
@@ -65,6 +72,7 @@ class Snapshot:
     other: int
     skipped: NDArray[np.integer[Any]]
     class_priors: NDArray[np.float64] | None
+    view: View
 
     def __init__(
         self,
@@ -75,6 +83,7 @@ class Snapshot:
         other: int | None = None,
         skipped: ArrayLike | Set[int] = (),
         class_priors: ArrayLike | None = None,
+        view: View = "balanced",
     ) -> None:
         table = _checked_proba(proba)
         size, n_classes = table.shape
@@ -86,6 +95,7 @@ class Snapshot:
             "other": _checked_other(other, n_classes),
             "skipped": _checked_indices(skipped, size),
             "class_priors": _checked_priors(class_priors, n_classes),
+            "view": checked_view(view),
         }
         self.__dict__.update(checked)
         if self.head is not None and self.embeddings is not None:
@@ -112,13 +122,15 @@ class Snapshot:
 
     @cached_property
     def balanced(self) -> NDArray[np.floating[Any]]:
-        """N x K class probabilities as if all classes were as frequent.
-
-        Strategies that want the classes to weigh the same read these instead of `proba`.
-        """
+        """N x K class probabilities as if all classes were as frequent."""
         if self.class_priors is None:
             return self.proba
         return _frozen(balanced_proba(self.proba, self.class_priors))
+
+    @property
+    def scores(self) -> NDArray[np.floating[Any]]:
+        """N x K class probabilities in the snapshot's view: what strategies ask by."""
+        return self.balanced if self.view == "balanced" else self.proba
 
     @cached_property
     def required_embeddings(self) -> NDArray[np.floating[Any]]:
@@ -145,10 +157,13 @@ class Snapshot:
 
     @property
     def required_head(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-        """The last layer, checked to be present."""
+        """The last layer in the snapshot's view, checked to be present."""
         if self.head is None:
             raise InvalidArgument("The snapshot has no head: pass Snapshot(..., head=(W, c)).")
-        return self.head
+        weights, bias = self.head
+        if self.view == "pool" and self.class_priors is not None:
+            bias = bias + np.log(np.where(self.class_priors > 0, self.class_priors, 1))
+        return weights, bias
 
     def labeled(self) -> NDArray[np.intp]:
         """The indices whose label is known, ascending."""
@@ -173,6 +188,21 @@ class Snapshot:
         later.__dict__.update(self.__dict__, labels=_frozen(table))
         later.__dict__["skipped"] = _frozen(np.array(sorted(skipped), dtype=np.intp))
         return later
+
+    def in_view(self, view: View) -> Snapshot:
+        """The same pool, model and labels in another view.
+
+        Examples
+        --------
+        >>> snapshot = Snapshot([[0.1, 0.9]], class_priors=[0.1, 0.9])
+        >>> snapshot.scores.tolist(), snapshot.in_view("pool").scores.tolist()
+        ([[0.5, 0.5]], [[0.1, 0.9]])
+        """
+        if checked_view(view) == self.view:
+            return self
+        other = object.__new__(Snapshot)
+        other.__dict__.update(self.__dict__, view=view)
+        return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come writable out of a pickle: build the snapshot again.
@@ -207,6 +237,13 @@ def reweighted(
             rows[is_empty], total[is_empty] = proba[start:stop][is_empty], 1
         np.divide(rows, total, out=table[start:stop])
     return table
+
+
+def checked_view(view: str) -> View:
+    """A view that there is."""
+    if view not in VIEWS:
+        raise InvalidArgument(f"Unknown view {view!r}. Choose from: {', '.join(VIEWS)}.")
+    return view
 
 
 def row_blocks(size: int, rows: int) -> Iterator[tuple[int, int]]:

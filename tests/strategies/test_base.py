@@ -200,7 +200,7 @@ def test_what_a_strategy_needs_and_the_snapshot_lacks_is_named(name):
         lacking = Snapshot(proba, labels, **rest)
         with pytest.raises(ValueError, match=f"Strategy '{name}' needs {need}"):
             strategy.start(lacking, rng=rng)
-        if strategy.needs_answers == "no":
+        if type(strategy).rank is not Strategy.rank:
             with pytest.raises(ValueError, match=f"The snapshot has no {need}"):
                 make_strategy(name).rank(lacking, 3, rng)
 
@@ -243,7 +243,7 @@ def test_a_pool_of_duplicates_is_asked_to_the_end(name):
     assert sorted(answers(session, truth, 26)) == list(range(4, 30))
 
 
-@pytest.mark.parametrize("name", [n for n, s in STRATEGIES.items() if s.needs_answers == "no"])
+@pytest.mark.parametrize("name", [n for n, s in STRATEGIES.items() if s.rank is not Strategy.rank])
 def test_a_strategy_that_ranks_gives_so_many_askable_indices_and_no_index_twice(name):
     strategy = make_strategy(name)
     proba, _, labels = some_pool()

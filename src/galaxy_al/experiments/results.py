@@ -49,7 +49,27 @@ def _rename_methods(db: sqlite3.Connection) -> None:
 
 
 _DETAILS = tuple(f"alter table rounds add column {name} real" for name in DETAILS)
-_STEPS = (_FIRST_SCHEMA, _rename_methods, _DETAILS)
+_RANDOM = ("alter table rounds add column random text not null default '[]'",)
+_STEPS = (_FIRST_SCHEMA, _rename_methods, _DETAILS, _RANDOM)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run has asked: what it needs to resume.
+
+    Parameters
+    ----------
+    batches
+        The indices, round by round.
+    random
+        Those that were asked at random.
+    generator_state
+        After the last round.
+    """
+
+    batches: list[list[int]]
+    random: list[int]
+    generator_state: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -142,6 +162,7 @@ class Results:
         row: dict[str, Any] = {"key": run.key, "round": number, "n_labels": step.n_labels}
         row |= {measure: getattr(step, measure) for measure in (*MEASURES, *DETAILS)}
         row |= {**asdict(step.seconds), "whole": whole, "indices": json.dumps(step.indices)}
+        row["random"] = json.dumps(step.random)
         row["generator_state"] = json.dumps(step.generator_state)
         with self._naming():
             self._insert("or ignore into rounds", row)
@@ -150,13 +171,14 @@ class Results:
         columns, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
         self._db.execute(f"insert {place} ({columns}) values ({marks})", row)
 
-    def asked(self, run: Run) -> tuple[list[list[int]], dict[str, Any] | None]:
-        """What a run has asked, round by round, and the generator's state after the last round."""
-        query = "select indices, generator_state from rounds where key = ? order by round"
+    def asked(self, run: Run) -> Asked:
+        """What a run has asked."""
+        query = "select indices, random, generator_state from rounds where key = ? order by round"
         with self._naming():
             rows = self._db.execute(query, (run.key,)).fetchall()
         state = json.loads(rows[-1]["generator_state"]) if rows else None
-        return [json.loads(row["indices"]) for row in rows], state
+        random = [index for row in rows for index in json.loads(row["random"])]
+        return Asked([json.loads(row["indices"]) for row in rows], random, state)
 
     def progress(self, most: int) -> dict[str, RunProgress]:
         """By key, the progress of each run, not counting rounds after ``most``."""

@@ -30,13 +30,14 @@ def complete_run(run: Run, rounds: int, path: Path) -> None:
     data = load_labeled_pool(run.setting, run.head.takes_images)
     results = Results(path)
     results.begin(run, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
-    asked, generator_state = results.asked(run)
-    if len(asked) < rounds:
+    asked = results.asked(run)
+    n_done = len(asked.batches)
+    if n_done < rounds:
         learner = _learner(run, data.items, int(data.truth.max()) + 1)
-        if asked:
-            done = {index: data.answer(index) for batch in asked for index in batch}
-            learner.resume(done, generator_state)
-        _play(run, learner, data, range(len(asked) + 1, rounds + 1), results)
+        if n_done:
+            done = {index: data.answer(index) for batch in asked.batches for index in batch}
+            learner.resume(done, asked.generator_state, random=asked.random)
+        _play(run, learner, data, range(n_done + 1, rounds + 1), results)
     results.close()
 
 

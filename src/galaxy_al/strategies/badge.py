@@ -28,7 +28,7 @@ class Badge(Strategy):
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices: the longest gradient, then each sampled by D squared."""
         embeddings = snapshot.required_embeddings
-        residual = residuals(snapshot.balanced, snapshot.balanced.argmax(axis=1))
+        residual = residuals(snapshot.scores, snapshot.scores.argmax(axis=1))
         norms = squared_norms(residual) * squared_norms(embeddings)
         free = np.zeros(snapshot.size, dtype=bool)
         free[snapshot.askable()] = True

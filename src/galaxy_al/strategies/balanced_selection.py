@@ -67,7 +67,7 @@ def boundary_distances(
     for low, high in row_blocks(len(candidates), ROWS_AT_ONCE):
         rows, here = candidates[low:high], np.arange(high - low)
         logits = embeddings[rows] @ weights.T.astype(dtype) + bias.astype(dtype)
-        predicted = snapshot.balanced[rows].argmax(axis=1)
+        predicted = snapshot.scores[rows].argmax(axis=1)
         lead = np.abs(logits[here, predicted, None] - logits)
         with np.errstate(divide="ignore", invalid="ignore"):
             block = np.where(lead > 0, lead / between[predicted], 0)

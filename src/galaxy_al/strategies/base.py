@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.snapshot import Snapshot, View
 from galaxy_al.strategies.label_state import LabelState
 from galaxy_al.strategies.scoring import check_count
 from galaxy_al.strategies.session import RankedSession, Session, Start
@@ -26,6 +26,11 @@ class Strategy:
         What it cannot do without beside the scores: ``"embeddings"``, ``"head"``.
     is_random
         Whether every question is a uniform random choice.
+    explorer
+        What asks for it in a `Learner` until two classes are known; None asks at random.
+    view
+        Which probabilities it asks by: those as if all classes were as frequent, or those in the
+        pool. By default the ones that serve it best; `make_strategy` lets you choose.
     """
 
     name: ClassVar[str]
@@ -34,6 +39,8 @@ class Strategy:
     needs: tuple[str, ...] = ()
     needs_answers: ClassVar[Literal["no", "each", "in groups"]] = "no"
     is_random: bool = False
+    explorer: Strategy | None = None
+    view: View = "balanced"
 
     def start(
         self,
@@ -62,6 +69,7 @@ class Strategy:
         if not isinstance(rng, np.random.Generator):
             raise InvalidArgument(f"rng must be a numpy.random.Generator, got {rng!r}.")
         check_count("budget", budget)
+        snapshot = snapshot.in_view(self.view)
         if state is not None:
             return self.open_session(Start(snapshot, state, rng, budget))
         state = LabelState.from_snapshot(snapshot)

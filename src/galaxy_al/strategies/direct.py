@@ -133,7 +133,7 @@ class DirectSession(QueuedSession):
             # The ends of the version space are looked up first: lookups between are then fast.
             ends = (i for i in reversed(_version_space(signs)) if 0 <= i < len(nodes))
             wanted[target] = [nodes[i] for i in ends] or [0]
-        rankings = build_rankings(self.snapshot.balanced, wanted) if wanted else {}
+        rankings = build_rankings(self.snapshot.scores, wanted) if wanted else {}
         self._rankings.update(
             (target, _Descending(ranking)) for target, ranking in rankings.items()
         )
@@ -240,7 +240,7 @@ class DirectSession(QueuedSession):
         known = np.array(sorted(self.state.labels), dtype=np.intp)
         if not len(known):
             return [], np.empty(0, dtype=np.int64)
-        order, _ = next(sort_nodes(self.snapshot.balanced, known, [target]))
+        order, _ = next(sort_nodes(self.snapshot.scores, known, [target]))
         nodes: list[int] = known[order][::-1].tolist()
         return nodes, np.array([1 if self.state.labels[node] == target else -1 for node in nodes])
 

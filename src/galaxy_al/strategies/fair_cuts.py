@@ -2,11 +2,12 @@
 
 How each question is chosen:
 
-1. While a declared class has no label, a share ``discover`` of the questions look for it. Half of
-   these are where the model is least sure, since it cannot be sure of what it has never seen. The
-   other half are random, which also finds what the model is wrongly sure of. Once every class has
-   a label, a share ``sample`` of the questions are random. All random questions together are a
-   fair sample of what was not labelled.
+1. While a declared class has no label, some questions look for it: as many as the chance that the
+   next batch, asked at random, would show one. That chance falls with every random label without
+   one. Half of these questions are random. The others are local outliers, as long as these are
+   rare more often than random ones are, and where the model is least sure, since it cannot be sure
+   of what it has never seen. Once every class has a label, a share ``sample`` of the questions are
+   random. All random questions together are a fair sample of what was not labelled.
 2. The other questions go to the rare classes that have a label, in turn, so that all get equally
    many.
 3. In a class's ranking, GALAXY's order of the pool from the least to the most likely, the cut is
@@ -26,13 +27,15 @@ import numpy as np
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, sort_nodes
+from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.confidence import Confidence
+from galaxy_al.strategies.discovery import RANDOM_SHARE, Discovery, search_share
 from galaxy_al.strategies.guessing import GuessingSession
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.session import LineView, Session, Start, selection
 
-RANDOM_SHARE = 1 / 2  # of the questions that look for a missing class
+_LEAST_SURE_SHARE = 1 / 2  # of the questions that look for a missing class and are not random
 
 
 class FairCuts(Strategy):
@@ -41,9 +44,9 @@ class FairCuts(Strategy):
     Parameters
     ----------
     discover
-        The share of questions that look for a missing class while a declared one has no label.
+        How many batches the search for a missing class looks ahead; 0 does not search.
     sample
-        The share of random questions afterwards.
+        The share of random questions once all classes are found.
 
     Examples
     --------
@@ -64,11 +67,20 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 2 / 3, sample: float = 0.05) -> None:
-        for name, share in (("discover", discover), ("sample", sample)):
-            if not 0 <= share <= 1:
-                raise InvalidArgument(f"{name} must be a share between 0 and 1, got {share!r}.")
+    def __init__(self, discover: float = 1.0, sample: float = 0.05) -> None:
+        if not 0 <= sample <= 1:
+            raise InvalidArgument(f"sample must be a share between 0 and 1, got {sample!r}.")
+        if not 0 <= discover < np.inf:
+            raise InvalidArgument(f"discover must be a number of at least 0, got {discover!r}.")
         self.discover, self.sample = discover, sample
+        self.discovery = self.explorer = Discovery()
+        self.least_sure = Confidence()
+        self.least_sure.view = "balanced"
+
+    def prepare(self, snapshot: Snapshot, *, rng: np.random.Generator) -> None:
+        """Note the embeddings, if there are any, for outliers."""
+        if snapshot.embeddings is not None:
+            self.discovery.prepare(snapshot, rng=rng)
 
     def open_session(self, start: Start) -> Session:
         """A session in which the budget does not matter."""
@@ -131,13 +143,28 @@ class FairCutsSession(GuessingSession):
 
     def _next(self) -> int | None:
         found = set(self.state.labels.values())
-        is_complete = found.issuperset(self._rare)
-        share = self._strategy.sample if is_complete else self._strategy.discover
-        if self._rng.random() < share:
-            is_random = is_complete or len(found) < 2 or self._rng.random() < RANDOM_SHARE
-            return None if is_random else self._let_ask(Confidence())
+        n_missing = len(set(self._rare) - found)
+        if not n_missing and self._rng.random() < self._strategy.sample:
+            return None
+        if n_missing and self._rng.random() < self._search_share(n_missing):
+            return self._search(found)
         target = self._in_turn(found)
         return None if target is None else self._at_cut(target)
+
+    def _search_share(self, n_missing: int) -> float:
+        n_ahead = self._strategy.discover * self._budget
+        return search_share(self.state.n_random_labels, n_missing, n_ahead)
+
+    def _search(self, found: set[int]) -> int | None:
+        """A question that looks for a missing class; None for a random one."""
+        if self._rng.random() < RANDOM_SHARE:
+            return None
+        has_model, outliers = len(found) > 1, self._strategy.discovery.outliers
+        wants_outliers = not (has_model and self._rng.random() < _LEAST_SURE_SHARE)
+        has_outliers = self.snapshot.embeddings is not None
+        if wants_outliers and has_outliers and outliers.pay(self.state, self.snapshot, self._rng):
+            return self._let_ask(outliers)
+        return self._let_ask(self._strategy.least_sure) if has_model else None
 
     def _in_turn(self, found: set[int]) -> int | None:
         """The next rare class that has a label."""
@@ -179,9 +206,9 @@ class FairCutsSession(GuessingSession):
         if not new:
             return
         nodes, is_target, ends = {}, {}, {}
-        for target, (order, _) in zip(new, sort_nodes(self.snapshot.balanced, known, new)):
+        for target, (order, _) in zip(new, sort_nodes(self.snapshot.scores, known, new)):
             nodes[target], is_target[target] = known[order], labels[order] == target
             ends[target] = gap_ends(nodes[target], is_target[target])
-        for target, ranking in build_rankings(self.snapshot.balanced, ends).items():
+        for target, ranking in build_rankings(self.snapshot.scores, ends).items():
             places = [ranking.place(node) for node in nodes[target].tolist()]
             self._rankings[target] = _LabeledRanking(ranking, places, is_target[target].tolist())

@@ -37,7 +37,7 @@ class Examples:
         embeddings: Matrix = np.empty((len(index), axes.shape[1]))
         for low, high in row_blocks(len(index), ROWS_AT_ONCE):
             embeddings[low:high] = snapshot.required_embeddings[index[low:high]] @ axes
-        proba: Matrix = snapshot.balanced[index].astype(np.float64)
+        proba: Matrix = snapshot.scores[index].astype(np.float64)
         # Rows that sum to more than 1 would have negative information.
         return cls(proba / proba.sum(axis=1, keepdims=True), embeddings)
 

@@ -185,7 +185,7 @@ class GalaxySession(GuessingSession):
                 self._rankings[target].restore(index)
 
     def _keys_of(self, index: int) -> Iterator[tuple[int, float]]:
-        return zip(self._graphs, sort_keys_of(self.snapshot.balanced, index, self._graphs))
+        return zip(self._graphs, sort_keys_of(self.snapshot.scores, index, self._graphs))
 
     def _rebuild_with(self, index: int) -> None:
         """Build all rankings again: some lack this example, which was skipped when they were."""
@@ -201,7 +201,7 @@ class GalaxySession(GuessingSession):
         new = [k for k in self._classes if k not in self._graphs and 0 < self._counts[k] < total]
         if not new:
             return
-        proba, known = self.snapshot.balanced, np.array(sorted(self._assumed))
+        proba, known = self.snapshot.scores, np.array(sorted(self._assumed))
         labels = np.array([self._assumed[i] for i in known.tolist()])
         labeled, ends = {}, {}
         for target, (order, keys) in zip(new, sort_nodes(proba, known, new)):

@@ -31,7 +31,7 @@ class GuessingSession(Session):
 
     def _guess(self, index: int) -> int:
         """The label to assume until the answer arrives: by default the model's most likely."""
-        return int(self.snapshot.balanced[index].argmax())
+        return int(self.snapshot.scores[index].argmax())
 
     @abstractmethod
     def _assume(self, index: int, label: int | None) -> None:

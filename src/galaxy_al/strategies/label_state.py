@@ -97,6 +97,11 @@ class LabelState:
         return self._random.keys()
 
     @property
+    def n_random_labels(self) -> int:
+        """How many labelled examples were asked at random."""
+        return sum(index in self._labels for index in self._random)
+
+    @property
     def n_busy(self) -> int:
         """How many examples are labelled, skipped or pending."""
         return len(self._labels) + len(self._skipped) + len(self._pending)

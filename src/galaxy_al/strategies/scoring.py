@@ -26,7 +26,7 @@ def lowest(
     candidates = snapshot.askable()
     blocks = row_blocks(len(candidates), _SCORES_AT_ONCE)
     scores = np.concatenate(
-        [np.empty(0), *(score(snapshot.balanced[candidates[low:high]]) for low, high in blocks)]
+        [np.empty(0), *(score(snapshot.scores[candidates[low:high]]) for low, high in blocks)]
     )
     return candidates[smallest(scores, budget)]
 

@@ -67,7 +67,7 @@ class _Similarity:
     def __init__(
         self, snapshot: Snapshot, query: NDArray[np.intp], candidates: NDArray[np.intp]
     ) -> None:
-        self._proba, self._embeddings = snapshot.balanced, snapshot.required_embeddings
+        self._proba, self._embeddings = snapshot.scores, snapshot.required_embeddings
         self._candidates, self.n_query = candidates, len(query)
         labels = snapshot.labels[query]
         self._query_residuals = unit_rows(residuals(self._proba[query], labels)).T

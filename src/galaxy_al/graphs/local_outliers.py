@@ -1,0 +1,142 @@
+"""Local outliers: examples that lie farther from the others than their surroundings do.
+
+Breunig, Kriegel, Ng and Sander, LOF: Identifying Density-Based Local Outliers, SIGMOD 2000, with
+random references instead of the whole pool: one pass over the pool, in memory that does not grow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.graphs.distances import combine, squares
+from galaxy_al.snapshot import row_blocks
+from galaxy_al.system.threads import run_in_threads
+
+SIZES = (200, 600, 2000)  # of sets of references, each within the next
+NEIGHBOR = 6  # its distance is the scale of an example
+_SURROUNDING = 4  # references that an example is compared with
+_SCALE = SIZES[1]  # the set whose scale is kept
+_CANDIDATES = 100_000  # of a larger pool, so many are looked at
+_KEPT = 2000
+_ROWS_AT_ONCE = 1 << 11
+_LEAST = 1e-6  # scale beside the median one: copies have none
+
+Table = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class LocalOutliers:
+    """The examples of a pool that lie farthest out, the farthest first.
+
+    Parameters
+    ----------
+    indices
+        Of the pool.
+    factors
+        The geometric mean of the local outlier factors: about 1 inside a cluster.
+    scales
+        The distance to the 6th nearest of 600 references.
+    points
+        The embeddings.
+    """
+
+    indices: NDArray[np.intp]
+    factors: NDArray[np.float64]
+    scales: NDArray[np.float64]
+    points: Table
+
+    @cached_property
+    def members(self) -> frozenset[int]:
+        """The indices as a set."""
+        return frozenset(self.indices.tolist())
+
+    def factors_beside(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The factors, less for an example that is nearer to a known one than its scale."""
+        is_near = distances < self.scales
+        shares = np.divide(distances, self.scales, out=np.ones(len(is_near)), where=is_near)
+        return self.factors * shares
+
+
+def local_outliers(embeddings: Table) -> LocalOutliers:
+    """The outliers of a pool; the same pool always has the same.
+
+    The local outlier factor of an example is its scale divided by the mean scale of the 4 nearest
+    references; its scale is the distance to the 6th nearest reference other than itself. The
+    logarithms are averaged over three sets of random references, since a small set sees only what
+    lies far from everything, and a large one may hold several examples of the class itself.
+
+    Examples
+    --------
+    >>> pool = np.append(np.random.default_rng(0).normal(size=(99, 2)), [[9, 9]], axis=0)
+    >>> int(local_outliers(pool).indices[0])
+    99
+    """
+    candidates = np.sort(_shuffled(len(embeddings), 0)[:_CANDIDATES])
+    references = _References(embeddings, choose_references(len(embeddings)))
+    logs, scales = np.zeros(len(candidates)), np.empty(len(candidates))
+
+    def measure(bounds: tuple[int, int]) -> None:
+        here = slice(*bounds)
+        distances = references.distances(candidates[here])
+        for count in SIZES:
+            scale, nearest = _scales(distances[:, :count])
+            surrounding = references.scales[count][nearest].mean(axis=1)
+            logs[here] += np.log((scale + references.least) / (surrounding + references.least))
+            if count == _SCALE:
+                scales[here] = scale
+
+    run_in_threads(measure, row_blocks(len(candidates), _ROWS_AT_ONCE))
+    first = np.argsort(-logs, kind="stable")[:_KEPT]
+    kept, factors = candidates[first], np.exp(logs[first] / len(SIZES))
+    return LocalOutliers(kept, factors, scales[first], np.asarray(embeddings[kept]))
+
+
+def choose_references(size: int) -> NDArray[np.intp]:
+    """Random examples that all others are compared with, 2,000 or half of a smaller pool."""
+    return _shuffled(size, 1)[: min(SIZES[-1], -(-size // 2))]
+
+
+def _shuffled(size: int, seed: int) -> NDArray[np.intp]:
+    return np.random.default_rng(seed).permutation(size)
+
+
+class _References:
+    """Random examples that others are compared with."""
+
+    def __init__(self, embeddings: Table, indices: NDArray[np.intp]) -> None:
+        self._embeddings = embeddings
+        self._middle = embeddings[indices].mean(axis=0, dtype=np.float64)
+        self._points = self._centered(indices)
+        self._squares = squares(self._points)
+        self._place = {index: place for place, index in enumerate(indices.tolist())}
+        between = self.distances(indices)
+        self.scales = {count: _scales(between[:count, :count])[0] for count in SIZES}
+        self.least = _LEAST * float(np.median(self.scales[SIZES[-1]])) or 1.0
+
+    def _centered(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        return np.asarray(self._embeddings[rows] - self._middle, dtype=np.float32)
+
+    def distances(self, rows: NDArray[np.intp]) -> Table:
+        """Squared distances of examples to the references, infinite to themselves."""
+        points = self._centered(rows)
+        found = combine(points @ self._points.T, squares(points)[:, None], self._squares)
+        for at, index in enumerate(rows.tolist()):
+            if index in self._place:
+                found[at, self._place[index]] = np.inf
+        return found
+
+
+def _scales(distances: Table) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The distance to the 6th nearest reference, and which ones the 4 nearest are."""
+    count = min(NEIGHBOR, distances.shape[1])
+    near = np.argpartition(distances, count - 1, axis=1)[:, :count]
+    apart = np.take_along_axis(distances, near, axis=1)
+    order = np.argsort(apart, axis=1, kind="stable")
+    nearest = np.take_along_axis(near, order, axis=1)
+    finite = np.where(np.isfinite(apart), apart, 0).max(axis=1)
+    return np.sqrt(finite.astype(np.float64)), nearest[:, :_SURROUNDING]
