@@ -209,7 +209,9 @@ def _size(value: Any, where: str) -> Size | None:
 def _channels(value: Any, where: str) -> tuple[float, ...]:
     numbers = _numbers(value if isinstance(value, Sequence) else [value])
     if numbers is None:
-        raise GalaxyError(f"{where}: mean, std and scale must be one number or three, got {value!r}.")
+        raise GalaxyError(
+            f"{where}: mean, std and scale must be one number or three, got {value!r}."
+        )
     return tuple(numbers * 3 if len(numbers) == 1 else numbers)
 
 
