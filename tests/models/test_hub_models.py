@@ -68,6 +68,6 @@ def test_the_docs_and_the_help_name_them_all():
 def test_the_hint_is_one_line_with_the_download():
     hint = stronger_model("images")
     assert hint in (DOCS / "index.md").read_text()
-    assert f"--embedder dinov2 ({HUB_MODELS['dinov2'].megabytes} MB to download)" in hint
+    assert f"--embedder dinov2 ({HUB_MODELS['dinov2'].megabytes} MB to download, " in hint
     assert "\n" not in hint
     assert stronger_model("texts") is stronger_model("embeddings") is None

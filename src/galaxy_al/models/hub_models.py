@@ -40,7 +40,13 @@ HUB_MODELS = {
 }
 
 # Measured: docs/appendix/benchmarks.md, "Embedders".
-_EVIDENCE = {"images": ("dinov2", "found 39 of 40 cats in 250 labels, the default 20")}
+_EVIDENCE = {
+    "images": (
+        "dinov2",
+        "about 15 times slower",
+        "found 33 of 40 cats in 250 labels, the default 18",
+    )
+}
 
 
 def hub_name(kind: str, name: str) -> str:
@@ -77,6 +83,6 @@ def stronger_model(kind: str) -> str | None:
     """One line about a model that needs fewer labels than the default; None if none is known."""
     if kind not in _EVIDENCE:
         return None
-    name, evidence = _EVIDENCE[kind]
-    option = f"--embedder {name} ({HUB_MODELS[name].megabytes} MB to download)"
+    name, speed, evidence = _EVIDENCE[kind]
+    option = f"--embedder {name} ({HUB_MODELS[name].megabytes} MB to download, {speed})"
     return f"A stronger model needs fewer labels: {option} {evidence}."

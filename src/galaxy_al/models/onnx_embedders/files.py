@@ -83,10 +83,9 @@ def onnx_content(path: Path) -> str:
     """
     check_file(path)
     with reading(path):
-        weights = sorted(map(Path, glob.glob(f"{glob.escape(str(path))}?*")))
-        others = [found for name in _BESIDE if (found := beside(path, name))]
-        files = [path, *filter(Path.is_file, weights), *others]
-        stem = len(path.name)
-        names = ["model", *(found.name[stem:] for found in files[1 : len(files) - len(others)])]
-        names += [found.name for found in others]
-        return digest(f"{name} {checksum(found, 'sha256')}" for name, found in zip(names, files))
+        parts = [("model", path)]
+        for found in sorted(map(Path, glob.glob(f"{glob.escape(str(path))}?*"))):
+            if found.is_file():
+                parts.append((found.name.removeprefix(path.name), found))
+        parts += [(name, other) for name in _BESIDE if (other := beside(path, name))]
+        return digest(f"{name} {checksum(found, 'sha256')}" for name, found in parts)
