@@ -72,6 +72,7 @@ def test_the_examples_of_the_python_guide_run(tmp_path, monkeypatch):
     np.testing.assert_allclose(in_pool, namespace["auto"].proba(namespace["embeddings"]), atol=1e-5)
     assert namespace["decided"].shape == truth.shape
     assert Path("my-model/model.onnx").exists()
+    np.testing.assert_allclose(namespace["color"], [[1, 0, 0.2]], atol=1e-6)
     assert len(namespace["batch"]) == len(namespace["labels"]) == 100
     assert namespace["history"][-1].n_labels == 100
 

@@ -10,6 +10,7 @@ import click
 
 from galaxy_al.cli.data import pool_options, report_problems
 from galaxy_al.errors import GalaxyError
+from galaxy_al.models.hub_models import HUB_MODELS, stronger_model
 from galaxy_al.system.extras import needs_extra
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
 @click.option(
     "--embedder",
     default="",
-    help="The model that embeds images or texts.  [default: built in, works offline]",
+    help=f"The model that embeds images or texts: {', '.join(HUB_MODELS)}, another name on the "
+    "Hugging Face Hub, a folder or an ONNX file.  [default: built in, works offline]",
 )
 @click.option(
     "--batch-size",
@@ -110,6 +112,8 @@ def init(
     Example:
       galaxy-al init scratches --images photos/ --classes scratch,dent --other fine
       galaxy-al init spam --texts mails.csv --classes spam --other ham --import-labels known.csv
+      galaxy-al init dents --images photos/ --classes dent --other fine --embedder dinov2
+      galaxy-al init dents --images photos/ --classes dent --other fine --embedder clip.onnx
     """
     from galaxy_al.data import MODALITIES
     from galaxy_al.labelling.project import create_project
@@ -125,6 +129,8 @@ def init(
         options["strategy"] = strategy
     names = [name.strip() for name in classes.split(",") if name.strip()]
     (kind, pool) = pools[0]
+    if not options["embedder"] and (hint := stronger_model(kind)):
+        click.echo(hint)  # before the default embeds the pool, which can take long
     made = create_project(
         project,
         pool,

@@ -20,7 +20,7 @@ from galaxy_al.errors import GalaxyError, NotFound
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.settings import ProjectSettings
-from galaxy_al.models.embedders import load_embedder
+from galaxy_al.models.embedders import full_name, load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.heads import make_trainer
 from galaxy_al.snapshot import UNLABELED
@@ -97,6 +97,8 @@ def create_project(
     if folder.resolve() == pool.resolve():
         raise GalaxyError(f"{folder} is the pool. Give the project a folder of its own.")
     relative = os.path.relpath(pool.resolve(), folder.resolve())
+    if options.get("embedder"):
+        options["embedder"] = full_name(kind, options["embedder"])
     settings = ProjectSettings.create(
         path=relative, kind=kind, classes=(*classes, other), **options
     )

