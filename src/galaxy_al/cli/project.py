@@ -189,16 +189,19 @@ def status(project: Path) -> None:
     Example:
       galaxy-al status scratches
     """
+    from galaxy_al.labelling.missing import missing_classes
     from galaxy_al.labelling.project import read_settings
     from galaxy_al.labelling.summary import summarize
 
-    found, head = summarize(project), read_settings(project).head
+    found, settings = summarize(project), read_settings(project)
     people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
     click.echo(f"{project}: {found.n_labels:,} labels ({found.n_imported:,} imported), {people}")
     for name in found.classes:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:
         click.echo(f"{found.n_cannot_tell:>10,} can't tell")
+    for name, text in missing_classes(found.classes, found.entries, settings.batch_size).items():
+        click.echo(f"{name}: {text}")
     for warning in found.warnings:
         click.echo(warning, err=True)
     for record in found.rounds[-5:]:
@@ -206,7 +209,7 @@ def status(project: Path) -> None:
             about = (
                 f"balanced accuracy {record.accuracy:.2f} ({record.low:.2f} to {record.high:.2f})"
             )
-        elif head == "auto" and record.rare_found in (0, record.n_labels):
+        elif settings.head == "auto" and record.rare_found in (0, record.n_labels):
             about = "labels of one class only"
         else:
             about = "accuracy not estimated for this head"
