@@ -93,9 +93,15 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="The number of answers between two trainings.",
+    help="The number of answers between two trainings, at most.",
 )
-@click.option("--strategy", default="", help="What to ask.  [default: fair-cuts]")
+@click.option(
+    "--goal",
+    default="classifier",
+    show_default=True,
+    help="What the labels are for: classifier, or find-all to find all rare examples.",
+)
+@click.option("--strategy", default="", help="What to ask.  [default: fair-cuts, or find-all]")
 @click.option("--head", default="auto", show_default=True, help="The model to train.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices.")
 def init(
@@ -112,6 +118,7 @@ def init(
     Example:
       galaxy-al init scratches --images photos/ --classes scratch,dent --other fine
       galaxy-al init spam --texts mails.csv --classes spam --other ham --import-labels known.csv
+      galaxy-al init claims --texts letters.csv --classes fraud --other fine --goal find-all
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder dinov2
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder clip.onnx
     """
@@ -189,12 +196,14 @@ def status(project: Path) -> None:
     Example:
       galaxy-al status scratches
     """
+    from galaxy_al.goals import GOALS
     from galaxy_al.labelling.project import read_settings
     from galaxy_al.labelling.summary import summarize
 
-    found, head = summarize(project), read_settings(project).head
+    found, settings = summarize(project), read_settings(project)
     people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
     click.echo(f"{project}: {found.n_labels:,} labels ({found.n_imported:,} imported), {people}")
+    click.echo(f"Goal: {GOALS[settings.goal].summary}")
     for name in found.classes:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:
@@ -206,7 +215,7 @@ def status(project: Path) -> None:
             about = (
                 f"balanced accuracy {record.accuracy:.2f} ({record.low:.2f} to {record.high:.2f})"
             )
-        elif head == "auto" and record.rare_found in (0, record.n_labels):
+        elif settings.head == "auto" and record.rare_found in (0, record.n_labels):
             about = "labels of one class only"
         else:
             about = "accuracy not estimated for this head"

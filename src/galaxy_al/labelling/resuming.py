@@ -33,7 +33,9 @@ def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry])
         strategy=settings.strategy,
         head=settings.head,
         batch_size=settings.batch_size,
+        goal=settings.goal,
         seed=settings.seed,
+        texts=project.pool.modality.words(project.pool.items),
         explore=RememberedTypiClust(project.folder / EXPLORER_FILE),
     )
     labels = class_indices(project, labels_of(project, current))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from galaxy_al.goals import GOALS
 from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import View
 from galaxy_al.server.schemas import RandomRate, Status
@@ -34,7 +35,9 @@ def status(service: Service) -> Status:
         round=view.round,
         rounds=list(view.rounds),
         training=view.training,
-        n_until_training=max(project.settings.batch_size - view.n_new, 0),
+        n_until_training=max(view.current_batch - view.n_new, 0),
+        goal=project.settings.goal,
+        goal_summary=GOALS[project.settings.goal].summary,
         strategy=view.strategy,
         is_exploring=view.is_exploring,
         rankings=list(view.rankings),
