@@ -7,6 +7,7 @@ from galaxy_al import STRATEGIES, Learner, Snapshot, simulate
 from galaxy_al.learner import Seconds
 from galaxy_al.models.sklearn_head import HeadTrainer
 from galaxy_al.simulation import play_round
+from galaxy_al.strategies import make_strategy
 
 
 def rare_blobs(size=400, seed=0):
@@ -70,8 +71,10 @@ def test_galaxy_finds_far_more_of_the_rare_than_random():
 
 
 def test_all_strategies_begin_with_the_same_batch_of_a_seed():
+    """But for those that have an explorer of their own."""
     embeddings, truth = rare_blobs()
-    first = {simulate(embeddings, truth, name, seed=3, rounds=1)[0].indices for name in STRATEGIES}
+    names = [name for name in STRATEGIES if make_strategy(name).explorer is None]
+    first = {simulate(embeddings, truth, name, seed=3, rounds=1)[0].indices for name in names}
     assert len(first) == 1
 
 
@@ -329,7 +332,8 @@ def test_a_run_that_was_broken_off_goes_on_exactly(strategy, head):
         asked = [index for step in whole[:done] for index in step.indices]
         learner = Learner(embeddings, 3, strategy=strategy, head=head, batch_size=20, seed=2)
         kept = json.loads(json.dumps(whole[done - 1].generator_state))
-        learner.resume({index: int(truth[index]) for index in asked}, kept)
+        random = [index for step in whole[:done] for index in step.random]
+        learner.resume({index: int(truth[index]) for index in asked}, kept, random=random)
         assert [play_round(learner, truth) for _ in range(6 - done)] == whole[done:]
 
 

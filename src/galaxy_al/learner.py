@@ -240,8 +240,8 @@ class Learner:
     ) -> None:
         """Continue where another learner was just before a `refit`; the `refit` is done here.
 
-        With the labels, the skipped examples and the `generator_state` of the other learner, this
-        one asks exactly what the other one would have asked.
+        With the labels, the skipped and random examples and the `generator_state` of the other
+        learner, this one asks exactly what the other one would have asked.
 
         Parameters
         ----------

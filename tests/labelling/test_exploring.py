@@ -1,54 +1,52 @@
-"""The first questions that are read from the disk are those that would be asked."""
+"""Outliers that are read from the disk are those that would be found."""
 
 import numpy as np
 import pytest
 
-from galaxy_al.labelling.exploring import RememberedTypiClust
-from galaxy_al.snapshot import Snapshot
-from galaxy_al.strategies import TypiClust
+from galaxy_al.graphs.local_outliers import local_outliers
+from galaxy_al.labelling import exploring
+from galaxy_al.labelling.exploring import explorer_of, remembered_outliers
+from galaxy_al.strategies import Discovery, FairCuts, Galaxy
 
 
-def snapshot_of(seed=0, labels=None):
-    embeddings = np.random.default_rng(seed).normal(size=(300, 5))
-    return Snapshot(np.full((300, 2), 0.5), labels, embeddings)
+def pool(seed=0, size=300):
+    return np.random.default_rng(seed).normal(size=(size, 5)).astype(np.float32)
 
 
-def test_it_asks_what_typiclust_asks_and_leaves_the_generator_there(tmp_path, monkeypatch):
-    plain, first, again = (np.random.default_rng(3) for _ in range(3))
-    expected = TypiClust().rank(snapshot_of(), 20, plain)
-    made = RememberedTypiClust(tmp_path / "x.json").rank(snapshot_of(), 20, first)
-    monkeypatch.setattr(TypiClust, "rank", None)  # would fail if it were called again
-    read = RememberedTypiClust(tmp_path / "x.json").rank(snapshot_of(), 20, again)
-    assert made.tolist() == read.tolist() == expected.tolist()
-    assert plain.random() == first.random() == again.random()
+def same(found, expected):
+    names = ("indices", "factors", "scales", "points")
+    return all(np.array_equal(getattr(found, name), getattr(expected, name)) for name in names)
 
 
-@pytest.mark.parametrize("content", ["[]", "3", "null"])
-def test_a_file_of_something_else_is_written_again(tmp_path, content):
-    path = tmp_path / "x.json"
-    path.write_text(content)
-    found = RememberedTypiClust(path).rank(snapshot_of(), 20, np.random.default_rng(3))
-    assert found.tolist() == TypiClust().rank(snapshot_of(), 20, np.random.default_rng(3)).tolist()
-    assert path.read_text().startswith("{")
+def test_they_are_found_once_and_then_read(tmp_path, monkeypatch):
+    expected = local_outliers(pool())
+    assert same(remembered_outliers(pool(), tmp_path / "o.npz"), expected)
+    monkeypatch.setattr(exploring, "local_outliers", None)  # would fail if it were called again
+    assert same(remembered_outliers(pool(), tmp_path / "o.npz"), expected)
 
 
-def test_a_ranking_that_cannot_be_kept_is_asked_all_the_same(tmp_path):
-    path = tmp_path / "gone" / "x.json"
-    found = RememberedTypiClust(path).rank(snapshot_of(), 20, np.random.default_rng(3))
-    assert found.tolist() == TypiClust().rank(snapshot_of(), 20, np.random.default_rng(3)).tolist()
+@pytest.mark.parametrize("change", ["pool", "size", "cut off", "empty", "something else"])
+def test_anything_else_is_found_again(tmp_path, change):
+    path = tmp_path / "o.npz"
+    remembered_outliers(pool(), path)
+    now = {"pool": pool(1), "size": pool(0, 299)}.get(change, pool())
+    if change == "cut off":
+        path.write_bytes(path.read_bytes()[:200])
+    if change == "empty":
+        path.write_bytes(b"")
+    if change == "something else":
+        np.savez(path, x=np.ones(3))
+    assert same(remembered_outliers(now, path), local_outliers(now))
+    assert same(remembered_outliers(now, path), local_outliers(now))
+
+
+def test_outliers_that_cannot_be_kept_are_found_all_the_same(tmp_path):
+    path = tmp_path / "gone" / "o.npz"
+    assert same(remembered_outliers(pool(), path), local_outliers(pool()))
     assert not path.parent.exists()
 
 
-@pytest.mark.parametrize("change", ["pool", "labels", "budget", "generator", "cut off"])
-def test_anything_that_changes_the_ranking_makes_it_again(tmp_path, change):
-    path = tmp_path / "x.json"
-    RememberedTypiClust(path).rank(snapshot_of(), 20, np.random.default_rng(3))
-    labels = np.full(300, -1)
-    labels[:3] = 1
-    snapshot = {"pool": snapshot_of(1), "labels": snapshot_of(0, labels)}.get(change, snapshot_of())
-    budget, seed = 25 if change == "budget" else 20, 4 if change == "generator" else 3
-    if change == "cut off":
-        path.write_text(path.read_text()[:50])
-    found = RememberedTypiClust(path).rank(snapshot, budget, np.random.default_rng(seed))
-    expected = TypiClust().rank(snapshot, budget, np.random.default_rng(seed))
-    assert found.tolist() == expected.tolist()
+def test_a_strategy_and_its_explorer_share_the_outliers(tmp_path):
+    strategy = FairCuts()
+    assert explorer_of(strategy, tmp_path) is strategy.discovery
+    assert isinstance(explorer_of(Galaxy(), tmp_path), Discovery)

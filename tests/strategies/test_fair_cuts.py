@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import UNLABELED, Learner, Snapshot, simulate
-from galaxy_al.strategies import FairCuts, Galaxy
+from galaxy_al.strategies import FairCuts, Galaxy, Outliers
+from galaxy_al.strategies.label_state import LabelState
 from support.naive_galaxy import ranking
 from support.noisy_pools import rare_found
 from support.random_pools import pools
@@ -117,45 +118,70 @@ def test_the_classes_get_equally_many_questions():
     assert turns == {1: 10, 2: 10, 0: 10}  # the turn after classes 0, 1 and 3
 
 
-def random_questions(strategy, labels, n_asked=2000):
+def first_questions(strategy, labels, n_random, embeddings=None, count=1500):
+    """What is asked first with each of many seeds, and whether at random."""
     rng = np.random.default_rng(0)
-    proba = rng.dirichlet(np.ones(3), size=5000)
-    known = np.full(5000, UNLABELED)
+    proba = rng.dirichlet(np.ones(3), size=600)
+    known = np.full(600, UNLABELED)
     known[: len(labels)] = labels
-    session = strategy.start(Snapshot(proba, known), rng=rng)
-    for _ in range(n_asked):
-        session.tell(session.ask(), 2)
-    return session.state.random
+    known[100 : 100 + n_random] = 2
+    snapshot = Snapshot(proba, known, embeddings)
+    asked = []
+    for seed in range(count):
+        state = LabelState.from_snapshot(snapshot)
+        for index in range(100, 100 + n_random):
+            state.mark_random(index)
+        rng = np.random.default_rng(seed)
+        index = strategy.start(snapshot, rng=rng, budget=50, state=state).ask()
+        asked.append((index, index in state.random))
+    return snapshot, asked
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("labels", "share"),
-    [([0, 1, 2], 0.1), ([0, 2], 0.3), ([1, 0], 0.1), ([2, 2], 1.0)],
-    ids=["all classes found", "one is missing", "the majority class need not be", "no rare class"],
+    ("labels", "n_random", "share"),
+    [
+        ([0, 1, 2], 0, 0.1),
+        ([0, 2], 0, 1 / 2 * 50 / 51),
+        ([0, 2], 99, 1 / 2 * 50 / 150),
+        ([1, 0], 99, 0.1),
+        ([2, 2], 99, 1),  # nothing is known to ask about, and there is no model yet
+        ([2, 2], 0, 1),
+    ],
+    ids=["all found", "one is missing", "missing for long", "but the majority", "no rare", "new"],
 )
-def test_random_questions_have_their_share(labels, share):
-    random = random_questions(FairCuts(discover=0.6, sample=0.1), labels)
-    deviation = np.sqrt(2000 * share * (1 - share))
-    assert abs(len(random) - 2000 * share) <= 4 * deviation
+def test_random_questions_have_their_share(labels, n_random, share):
+    _, asked = first_questions(FairCuts(sample=0.1), labels, n_random)
+    n_asked = sum(is_random for _, is_random in asked)
+    assert abs(n_asked - len(asked) * share) <= 4 * np.sqrt(len(asked) * share * (1 - share))
 
 
-@given(pools(max_size=25), st.integers(0))
-def test_what_looks_for_a_missing_class_is_random_or_the_least_sure(pool, seed):
-    proba, truth, labels = pool
-    other = proba.shape[1] - 1
-    told = {i: y for i, y in enumerate(labels.tolist()) if y != UNLABELED}
-    session = FairCuts(discover=1, sample=1).start(
-        Snapshot(proba, labels), rng=np.random.default_rng(seed), budget=4
-    )
-    while len(told) < len(proba):
-        is_missing = len({*told.values()} - {other}) < other
-        least_sure = min(set(range(len(proba))) - told.keys(), key=lambda i: (proba[i].max(), i))
-        index = session.ask()
-        assert index in session.state.random or (index == least_sure and is_missing)
-        assert index in session.state.random or len({*told.values()}) > 1
-        told[index] = int(truth[index])
-        session.tell(index, told[index])
+@pytest.mark.slow
+def test_the_search_is_random_or_for_outliers_or_for_the_least_sure():
+    embeddings = np.random.default_rng(1).normal(size=(600, 3))
+    snapshot, asked = first_questions(FairCuts(discover=1e9), [0, 2], 20, embeddings)
+    free = snapshot.askable().tolist()
+    least_sure = min(free, key=lambda i: (snapshot.proba[i].max(), i))
+    outlier = Outliers().rank(snapshot, 1, np.random.default_rng(0))[0]
+    chosen = Counter(index for index, is_random in asked if not is_random)
+    assert set(chosen) == {least_sure, outlier}
+    # Nothing rare among 20 random labels, and no outlier has a label: outliers likely pay.
+    assert chosen[least_sure] > 300
+    assert chosen[outlier] > 300
+
+
+def test_a_class_that_does_not_exist_is_looked_for_less_and_less():
+    embeddings, truth = blobs(4000, 0.02, 1, 0)
+    learner = Learner(embeddings, 3, strategy="fair-cuts", batch_size=50, seed=0)  # class 1: none
+    n_random = []
+    for _ in range(24):
+        for _ in range(50):
+            index = learner.ask()
+            learner.tell(index, 2 * int(truth[index]))
+        n_random.append(len(learner.state.random))
+        learner.refit()
+    assert n_random[-1] < 350  # of 1,200; at a fixed share of two thirds it would be 400
+    assert n_random[-1] - n_random[-5] < 30  # of the last 200
 
 
 def test_what_is_given_back_does_not_come_again_at_random():
@@ -218,9 +244,9 @@ def test_with_wrong_labels_it_finds_more_than_galaxy():
     assert found[FairCuts] > found[Galaxy]
 
 
-def test_shares_are_shares():
-    with pytest.raises(ValueError, match="discover must be a share between 0 and 1, got 2"):
-        FairCuts(discover=2)
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="discover must be a number of at least 0, got -1"):
+        FairCuts(discover=-1)
     with pytest.raises(ValueError, match=r"sample must be a share between 0 and 1, got -0\.1"):
         FairCuts(sample=-0.1)
 
@@ -236,7 +262,7 @@ def blobs(size, prevalence, n_rare, seed):
 
 @pytest.mark.slow
 def test_at_one_percent_every_class_is_found_within_1000_labels():
-    """Chance alone, a third of the questions, would miss a class in 5 of 100 runs."""
+    """Half of the questions at random would miss a class in 2 of 100 runs."""
     n_missed = 0
     for seed in range(100):
         embeddings, truth = blobs(4000, 0.01, 3, seed)
@@ -257,7 +283,7 @@ def discovered(embeddings, truth, seed):
 
 def test_a_learner_knows_what_was_random_over_a_refit_and_a_resume():
     embeddings, truth = blobs(800, 0.05, 2, 0)
-    learner = Learner(embeddings, 3, strategy="fair-cuts", batch_size=50)
+    learner = Learner(embeddings, 3, strategy="fair-cuts", batch_size=50, explore="random")
     first = [learner.ask() for _ in range(50)]
     for index in first:
         learner.tell(index, int(truth[index]))

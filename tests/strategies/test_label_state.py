@@ -158,7 +158,8 @@ def test_sessions_and_their_helpers_share_one_state(strategy):
 
 
 def test_the_learner_shares_the_state_of_its_session_and_keeps_counting_over_rounds():
-    learner = Learner(np.random.default_rng(0).normal(size=(30, 2)), 2, batch_size=4)
+    embeddings = np.random.default_rng(0).normal(size=(30, 2))
+    learner = Learner(embeddings, 2, batch_size=4, explore="random")
     first = [learner.ask() for _ in range(4)]
     for index in first:
         learner.tell(index, index % 2)

@@ -197,6 +197,7 @@ def status(project: Path) -> None:
       galaxy-al status scratches
     """
     from galaxy_al.goals import GOALS
+    from galaxy_al.labelling.missing import missing_classes
     from galaxy_al.labelling.project import read_settings
     from galaxy_al.labelling.summary import summarize
 
@@ -208,6 +209,8 @@ def status(project: Path) -> None:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:
         click.echo(f"{found.n_cannot_tell:>10,} can't tell")
+    for name, text in missing_classes(found.classes, found.entries, settings.batch_size).items():
+        click.echo(f"{name}: {text}")
     for warning in found.warnings:
         click.echo(warning, err=True)
     for record in found.rounds[-5:]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 import numpy as np
 
-from galaxy_al.errors import PoolExhausted
-from galaxy_al.labelling.exploring import RememberedTypiClust
+from galaxy_al.labelling.exploring import explorer_of
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.model import class_indices, labels_of
 from galaxy_al.labelling.project import Project
 from galaxy_al.learner import Learner
-from galaxy_al.strategies import Session
-
-EXPLORER_FILE = "first-questions.json"
+from galaxy_al.strategies import make_strategy
 
 
 def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry]) -> Learner:
@@ -27,16 +23,18 @@ def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry])
         The whole log, and the current entry of each example.
     """
     settings, index_of = project.settings, project.index_of
+    strategy = make_strategy(settings.strategy)
+    explorer = explorer_of(strategy, project.folder)
     learner = Learner(
         project.vectors,
         len(project.classes),
-        strategy=settings.strategy,
+        strategy=strategy,
         head=settings.head,
         batch_size=settings.batch_size,
         goal=settings.goal,
         seed=settings.seed,
         texts=project.pool.modality.words(project.pool.items),
-        explore=RememberedTypiClust(project.folder / EXPLORER_FILE),
+        explore=explorer,
     )
     labels = class_indices(project, labels_of(project, current))
     never = {entry.example for entry in current if entry.kind == "cannot tell"}
@@ -45,11 +43,6 @@ def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry])
     random = {index_of[id] for id in sampled & index_of.keys()}
     state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
     learner.resume(labels, dict(state), skipped, random)
-    warm_up(learner)
+    if set(labels.values()) < set(range(len(project.classes))):
+        explorer.outliers.find_now()
     return learner
-
-
-def warm_up(asking: Learner | Session) -> None:
-    """Let the explorer find its first questions before an annotator waits for them."""
-    with suppress(PoolExhausted):
-        asking.state.release(asking.ask())

@@ -24,7 +24,7 @@ from galaxy_al.labelling.model import (
 )
 from galaxy_al.labelling.project import IMPORTER, Project, open_log
 from galaxy_al.labelling.questions import Questions
-from galaxy_al.labelling.resuming import resume, warm_up
+from galaxy_al.labelling.resuming import resume
 from galaxy_al.labelling.views import Person, Question, Scores, View
 from galaxy_al.learner import NextRound
 from galaxy_al.models.auto import AutoModel
@@ -363,8 +363,6 @@ class Service:
         """Prepare the next round from a copy of the state, then start it."""
         begin = time.perf_counter()
         ready = self._learner.prepare_round(state, again or (), rng)
-        if ready.strategy is self._learner.explore:
-            warm_up(ready.session)
         record = evaluate_round(self.project, ready, state.random)
         seconds = time.perf_counter() - begin
         with self._lock:

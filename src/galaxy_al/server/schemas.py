@@ -136,6 +136,7 @@ class Status(Message):
     n_bad: int = Field(description="How many examples cannot be used.")
     n_labels: int
     counts: dict[str, int] = Field(description="How many labels each class has.")
+    missing: dict[str, str] = Field(description="What is known about classes without labels.")
     n_cannot_tell: int
     found: list[tuple[int, int]] = Field(description="Labels given, and rare examples among them.")
     random: RandomRate | None

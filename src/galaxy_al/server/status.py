@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from galaxy_al.goals import GOALS
+from galaxy_al.labelling.missing import missing_classes
 from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import View
 from galaxy_al.server.schemas import RandomRate, Status
@@ -29,6 +30,7 @@ def status(service: Service) -> Status:
         n_bad=len(project.bad),
         n_labels=len(view.labels),
         counts={name: counts[name] for name in project.classes},
+        missing=missing_classes(project.classes, view.entries, project.settings.batch_size),
         n_cannot_tell=sum(entry.kind == "cannot tell" for entry in view.entries),
         found=_found(view, project.classes),
         random=_random_rate(view, project.classes[-1]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.snapshot import Snapshot, View
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.gradients import residuals, squared_norms
 
@@ -24,6 +24,7 @@ class Badge(Strategy):
     summary = "k-means++ on gradient embeddings: uncertain and diverse"
     paper = "Ash et al., ICLR 2020"
     needs = ("embeddings",)
+    view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices: the longest gradient, then each sampled by D squared."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.snapshot import Snapshot, View, row_blocks
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.scoring import ROWS_AT_ONCE, smallest
 
@@ -32,6 +32,7 @@ class BalancedSelection(Strategy):
     summary = "nearest to each class's boundary, equally many a class"
     paper = "Emam et al., 2021"
     needs = ("embeddings", "head")
+    view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices, ties by index; the classes' nearest come first.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.snapshot import Snapshot, View
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.margin import Margin
 from galaxy_al.strategies.scoring import check_count
@@ -44,6 +44,7 @@ class ClusterMargin(Strategy):
     summary = "small margins, from clusters of the embeddings in turn"
     paper = "Citovsky et al., NeurIPS 2021"
     needs = ("embeddings",)
+    view: View = "pool"
 
     def __init__(self, n_clusters: int = 50, sample_size: int = 1000) -> None:
         check_count("sample_size", sample_size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.snapshot import Snapshot, View
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.scoring import lowest
 
@@ -23,6 +23,7 @@ class Confidence(Strategy):
     name = "confidence"
     summary = "smallest probability of the most likely class"
     paper = "Settles, 2009"
+    view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the smallest max p, ties by index."""

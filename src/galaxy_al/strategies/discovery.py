@@ -35,7 +35,10 @@ def search_share(n_random: int, n_missing: int, n_ahead: float) -> float:
 class Discovery(Strategy):
     """Ask half at random and half for local outliers: what finds the first rare examples.
 
-    It needs no model. A class that lies apart from the others is found sooner than at random.
+    It needs no model. A class that lies apart from the others is found sooner than at random. Once
+    something rare has a label, it asks for fewer outliers if they are rare less often than random
+    examples are.
+
     Whatever the classes look like, it takes at most twice as many questions as sampling at random,
     since every second question on average is random.
 
@@ -67,15 +70,28 @@ class Discovery(Strategy):
 
 
 class DiscoverySession(GuessingSession):
-    """Answers do not matter, but for where outliers are asked next."""
+    """Answers decide whether outliers pay, and where they are asked next."""
 
     def __init__(self, outliers: Outliers, start: Start) -> None:
         super().__init__(Random(), start)
         self._outliers = outliers
+        self._returned: list[Session] = []  # helpers that were given a question back
 
     def _next(self) -> int | None:
+        if self._returned:
+            helper = self._returned.pop()
+            index = helper._pick()
+            self._asked_by[index] = helper
+            return index
         is_random = self._rng.random() < RANDOM_SHARE
-        return None if is_random else self._let_ask(self._outliers)
+        if is_random or not self._outliers.pay(self.state, self.snapshot, self._rng):
+            return None
+        return self._let_ask(self._outliers)
+
+    def on_release(self, index: int) -> None:
+        """Ask it again next, by the helper that asked it."""
+        self._returned.extend(filter(None, [self._asked_by.get(index)]))
+        super().on_release(index)
 
     def _assume(self, index: int, label: int | None) -> None:
         self._assumed.pop(index, None)

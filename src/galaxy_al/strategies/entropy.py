@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot
+from galaxy_al.snapshot import Snapshot, View
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.scoring import lowest
 
@@ -25,6 +25,7 @@ class Entropy(Strategy):
     name = "entropy"
     summary = "largest entropy of the predicted distribution"
     paper = "Settles, 2009"
+    view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the largest entropy, ties by index."""

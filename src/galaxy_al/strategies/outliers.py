@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,17 @@ class Outliers(Strategy):
     def __init__(self) -> None:
         self._known = _OutliersOfPool()
 
+    def find_with(self, find: Callable[[NDArray[np.floating[Any]]], LocalOutliers]) -> None:
+        """Find the outliers of a pool with this function, which may know them already."""
+        self._known.find = find
+
     def prepare(self, snapshot: Snapshot, *, rng: np.random.Generator) -> None:
         """Note the embeddings; the outliers are computed when they are first asked for."""
         self._known.set_pool(snapshot.required_embeddings)
+
+    def find_now(self) -> None:
+        """Find the outliers of the pool that was prepared, so that no question has to wait."""
+        _ = self._known.found
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, the farthest out first."""
@@ -59,8 +67,11 @@ class Outliers(Strategy):
     def pay(self, state: LabelState, snapshot: Snapshot, rng: np.random.Generator) -> bool:
         """Whether outliers seem to be rare more often than random examples are.
 
-        Decided by Thompson sampling: the less is known, the more it is left to chance.
+        Decided by Thompson sampling: the less is known, the more it is left to chance. As long as
+        nothing rare has a label, they do.
         """
+        if not any(label != snapshot.other for label in state.labels.values()):
+            return True
         if self._known.size != snapshot.size:
             self.prepare(snapshot, rng=rng)
         outliers = self._known.found.members - state.random
@@ -84,7 +95,7 @@ class _OutliersOfPool:
     def __init__(self) -> None:
         self._embeddings: NDArray[np.floating[Any]] = np.empty((0, 1))
         self._found: LocalOutliers | None = None
-        self.find = local_outliers
+        self.find: Callable[[NDArray[np.floating[Any]]], LocalOutliers] = local_outliers
 
     def __copy__(self) -> _OutliersOfPool:
         return self

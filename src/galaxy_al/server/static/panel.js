@@ -26,11 +26,11 @@ function model({ training, round, n_until_training: left, is_exploring, goal_sum
   byId("model-state").textContent = text;
   byId("train").disabled = training.is_running;
   byId("asking").textContent = `Goal: ${goal_summary} ` + (is_exploring
-    ? "Exploring: until two classes are known, you are asked about the most typical example of each cluster. If you know what a rare example looks like, search for it under Find."
+    ? "Exploring: until two classes are known, half of the questions are random and half are unusual examples. If you know what a rare example looks like, search for it under Find."
     : `Asked by ${strategy}.`);
 }
 
-function counts({ classes, counts: by, n_labels, n_cannot_tell, size }) {
+function counts({ classes, counts: by, missing, n_labels, n_cannot_tell, size }) {
   const most = Math.max(...Object.values(by), 1);
   const rows = classes.map((name, i) => {
     const bar = element("span", { className: `amount c${i % 8}` });
@@ -41,7 +41,9 @@ function counts({ classes, counts: by, n_labels, n_cannot_tell, size }) {
   });
   const cannot = n_cannot_tell ? `, ${number(n_cannot_tell)} can’t tell` : "";
   rows.push(element("li", { className: "hint", textContent: `${number(n_labels)} of ${number(size)}${cannot}` }));
-  byId("counts").replaceChildren(...rows);
+  const hints = Object.entries(missing).map(([name, text]) =>
+    element("li", { className: "hint", textContent: `${name}: ${text}` }));
+  byId("counts").replaceChildren(...rows, ...hints);
 }
 
 function found({ found: points, random }) {
