@@ -74,7 +74,7 @@ class Service:
         self._class_index = {name: index for index, name in enumerate(project.classes)}
         self._learner = resume(project, entries, self._log.all_current())
         self._questions = Questions(self._learner, lease_seconds, clock)
-        self._n_at_training = self._n_at_end_of_skips = self._learner.state.n_answers
+        self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
     def close(self) -> None:
         """Wait until no training is running, then close the project."""
@@ -317,6 +317,8 @@ class Service:
         elif index in state.skipped:
             state.restore(index)
         if kind == "skip":
+            if not self._skipped:
+                self._n_at_first_skip = state.n_answers
             self._skipped.add(index)
         else:
             self._skipped.discard(index)
@@ -345,7 +347,7 @@ class Service:
 
     def _ends_skips(self) -> bool:
         """Whether a training now lets skipped examples be asked again."""
-        n_since = self._state.n_answers - self._n_at_end_of_skips
+        n_since = self._state.n_answers - self._n_at_first_skip
         return not self._learner.goal.is_eager or n_since >= self._learner.batch_size
 
     def _after_training(self, training: Training) -> Work | None:
@@ -383,4 +385,3 @@ class Service:
         for index in again:  # these skips are over, unless an answer came since
             self._apply(index)
         self._n_at_training += self._state.n_answers - n_answers  # that was not an answer
-        self._n_at_end_of_skips = self._n_at_training
