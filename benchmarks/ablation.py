@@ -78,7 +78,7 @@ class WithoutShares(AutoTrainer):
 
 VARIANTS = {
     "the default": (FairCuts(), "auto"),
-    "without discovery": (FairCuts(discover=0.05), "auto"),
+    "without discovery": (FairCuts(discover=0), "auto"),
     "without a sample afterwards": (FairCuts(sample=0), "auto"),
     "the narrowest cut of all classes, no turns": (NarrowestFirst(), "auto"),
     "a cut between any two labels that differ": (AnyCut(), "auto"),

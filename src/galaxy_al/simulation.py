@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument, PoolExhausted
+from galaxy_al.goals import DEFAULT_GOAL
 from galaxy_al.learner import Learner, Seconds, checked_pool
 from galaxy_al.metrics import (
     balanced_accuracy,
@@ -25,7 +26,7 @@ from galaxy_al.metrics import (
 )
 from galaxy_al.models.decisions import DEFAULT_RULE, choose_thresholds
 from galaxy_al.models.protocols import AnyHead
-from galaxy_al.strategies import DEFAULT_STRATEGY, Strategy
+from galaxy_al.strategies import Strategy
 
 Annotator = Callable[[int], int]
 """Answers an index with a label."""
@@ -78,18 +79,20 @@ class Round:
 def simulate(
     pool: Any,
     truth: Sequence[int] | NDArray[np.integer[Any]],
-    strategy: str | Strategy = DEFAULT_STRATEGY,
+    strategy: str | Strategy | None = None,
     head: AnyHead = "auto",
     batch_size: int = 100,
     rounds: int = 20,
     seed: int = 0,
     annotator: Annotator | None = None,
+    goal: str = DEFAULT_GOAL,
+    texts: Sequence[str] | None = None,
 ) -> list[Round]:
     """Run active learning against known labels; fewer rounds if the pool ends.
 
     Parameters
     ----------
-    pool, strategy, head, batch_size, seed
+    pool, strategy, head, batch_size, seed, goal, texts
         As of `Learner`.
     truth
         N integers; the last class is the majority class.
@@ -111,7 +114,14 @@ def simulate(
         raise InvalidArgument(f"rounds must be at least 0, got {rounds}.")
     n_classes = int(truth.max()) + 1
     learner = Learner(
-        pool, n_classes, strategy=strategy, head=head, batch_size=batch_size, seed=seed
+        pool,
+        n_classes,
+        strategy=strategy,
+        head=head,
+        batch_size=batch_size,
+        goal=goal,
+        seed=seed,
+        texts=texts,
     )
     history: list[Round] = []
     while len(history) < rounds and (step := play_round(learner, truth, annotator)) is not None:
@@ -180,13 +190,15 @@ def checked_truth(
 
 def _answer_batch(learner: Learner, annotator: Annotator) -> list[int]:
     indices: list[int] = []
-    for _ in range(learner.batch_size):
+    for _ in range(learner.current_batch):
         try:
             index = learner.ask()
         except PoolExhausted:
             break
         learner.tell(index, annotator(index))
         indices.append(index)
+        if learner.goal.is_eager and learner.can_stop_exploring:
+            break
     return indices
 
 

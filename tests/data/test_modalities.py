@@ -123,3 +123,8 @@ def test_the_modalities_of_the_package_say_what_they_are(name):
     assert modality.columns
     assert modality.is_embedded == (name != "embeddings")
     assert modality.help.endswith(".")
+
+
+def test_only_texts_have_words():
+    assert MODALITIES["texts"].words(["a b", "c"]) == ["a b", "c"]
+    assert MODALITIES["embeddings"].words(np.eye(2)) is None

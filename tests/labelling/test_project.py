@@ -49,6 +49,29 @@ def test_init_status_export_train_predict(embeddings):
     assert np.mean([row["decision"] == name for row, name in zip(predicted, names)]) > 0.9
 
 
+@pytest.mark.parametrize(
+    ("options", "strategy", "line"),
+    [
+        ((), "fair-cuts", "Goal: a classifier for the rare classes."),
+        (
+            ("--goal", "find-all"),
+            "find-all",
+            "Goal: find all rare examples, the most likely first.",
+        ),
+        (
+            ("--goal", "find-all", "--strategy", "galaxy"),
+            "galaxy",
+            "Goal: find all rare examples, the most likely first.",
+        ),
+    ],
+)
+def test_the_goal_is_chosen_by_init_and_shown_by_status(embeddings, options, strategy, line):
+    init(embeddings, *options)
+    project = embeddings / "project"
+    assert read_toml(project / "project.toml")["strategy"] == strategy
+    assert run("status", project).output.splitlines()[1] == line
+
+
 @pytest.fixture
 def trained(embeddings):
     """A folder with a project, its saved model and the pool."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from galaxy_al import PoolExhausted
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound, Taken
+from galaxy_al.goals import GOALS
 from galaxy_al.labelling.service import Service
 from support.projects import small_project
 
@@ -617,4 +618,46 @@ def test_no_two_annotators_have_the_same_example_and_the_log_says_it_all(tmp_pat
     assert service.view().labels == labels
     assert never <= service.view().skipped
     assert labels.keys().isdisjoint(has.values())
+    service.close()
+
+
+def test_a_project_that_finds_all_is_trained_after_every_few_answers(tmp_path):
+    project, truth = small_project(tmp_path, goal="find-all")
+    service = Service(project)
+    while service.view().is_exploring:
+        answer(service, truth, "ann")
+        service.wait()
+    for _ in range(30):
+        view = service.view()
+        trained_on = view.rounds[-1].n_labels
+        assert view.current_batch == GOALS["find-all"].next_batch(trained_on, 20)
+        before = service.round
+        for left in reversed(range(view.current_batch)):
+            assert service.round == before
+            answer(service, truth, "ann")
+            service.wait()
+            assert (service.round == before + 1) == (left == 0)
+    assert service.view().strategy == "find-all"
+    service.close()
+
+
+def test_a_skip_outlasts_the_many_trainings_of_find_all(tmp_path):
+    project, truth = small_project(tmp_path, goal="find-all", batch_size=6)
+    service = Service(project)
+    while service.view().is_exploring:
+        answer(service, truth, "ann")
+        service.wait()
+    skipped = service.next("ann").id
+    service.skip("ann", skipped)
+    service.wait()
+    n_answers = 1
+    while skipped in service.view().skipped:
+        assert answer(service, truth, "ann") != skipped
+        service.wait()
+        n_answers += 1
+        assert n_answers < 20
+    assert n_answers > 6
+    assert service.round > 4  # it was trained meanwhile
+    service.skip("ann", skipped, cannot_tell=True)
+    assert skipped in service.view().skipped
     service.close()

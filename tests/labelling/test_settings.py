@@ -8,7 +8,7 @@ import pytest
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.settings import FORMAT, ProjectSettings
 from galaxy_al.system.files import read_toml
-from support.projects import OLD_PROJECT
+from support.projects import FORMAT_2, OLD_PROJECT
 
 GOOD = {"path": '"x.csv"', "kind": '"texts"', "classes": '["spam", "ham"]'}
 
@@ -22,7 +22,7 @@ def write(path, changes):
     ("key", "value", "message"),
     [
         ("colour", "3", "unknown key colour. Keys are: batch_size, classes, column, "
-         "embedder, head, id_column, kind, path, seed, strategy."),
+         "embedder, goal, head, id_column, kind, path, seed, strategy."),
         ("batch_size", "0", "batch_size must be at least 1, got 0."),
         ("batch_size", '"50"', "batch_size must be a valid integer, got '50'."),
         ("batch_size", "true", "batch_size must be a valid integer, got True."),
@@ -35,6 +35,8 @@ def write(path, changes):
          "and each needs a name."),
         ("classes", '["a", "a"]', "classes: Two classes are called 'a'."),
         ("head", '""', "head: Unknown head ''. Choose from: auto, linear, mlp, resnet18."),
+        ("goal", '"all"', "goal: Unknown goal 'all'. Choose from: classifier, find-all."),
+        ("goal", '["find-all"]', "goal must be a valid string, got ['find-all']."),
         ("format", '"2"', f"format must be from 1 to {FORMAT}, got '2'."),
         ("format", "0", f"format must be from 1 to {FORMAT}, got 0."),
     ],
@@ -89,7 +91,25 @@ def test_a_file_without_a_format_is_of_the_first_one():
     assert "format" not in written
     assert "head" not in written
     settings = ProjectSettings.read(path).model_dump()
-    assert settings == {**written, "classes": tuple(written["classes"]), "head": "auto"}
+    added = {"head": "auto", "goal": "classifier"}
+    assert settings == {**written, "classes": tuple(written["classes"]), **added}
+
+
+def test_a_project_of_format_2_has_the_goal_classifier():
+    path = FORMAT_2 / "project.toml"
+    written = read_toml(path)
+    assert written.pop("format") == 2
+    assert "goal" not in written
+    settings = ProjectSettings.read(path).model_dump()
+    assert settings == {**written, "classes": tuple(written["classes"]), "goal": "classifier"}
+
+
+def test_the_goal_chooses_the_strategy_unless_one_is_given():
+    given = {"path": "x", "kind": "texts", "classes": ("a", "b")}
+    assert ProjectSettings.create(**given).strategy == "fair-cuts"
+    assert ProjectSettings.create(**given, goal="find-all").strategy == "find-all"
+    chosen = ProjectSettings.create(**given, goal="find-all", strategy="galaxy")
+    assert (chosen.goal, chosen.strategy) == ("find-all", "galaxy")
 
 
 def test_importing_the_package_does_not_import_pydantic():

@@ -137,3 +137,19 @@ def test_labels_from_many_threads_are_all_kept(tmp_path):
     again = Service(project)
     assert len(again.view().labels) == 200
     again.close()
+
+
+def test_the_status_says_the_goal_and_when_the_next_training_is(tmp_path):
+    project, truth = small_project(tmp_path, goal="find-all")
+    with served(project) as running:
+        ann = running.browser("ann")
+        before = ann("GET", "/api/status").json()
+        assert before["goal"] == "find-all"
+        assert before["goal_summary"] == "find all rare examples, the most likely first."
+        assert before["n_until_training"] == 20  # until a second class is known
+        given = {name: id for id, name in truth.items()}
+        labels = {id: name for name, id in given.items()}
+        ann("POST", "/api/label", json={"labels": labels, "source": "found"})
+        running.service.wait()
+        after = ann("GET", "/api/status").json()
+        assert (after["strategy"], after["n_until_training"]) == ("find-all", 1)

@@ -98,7 +98,9 @@ def test_labelling_by_keys_with_training_in_between(server, open_page):
     assert labels(server) == said
     assert server.service.round >= 2
     expect(page.locator("#model-state")).to_contain_text(f"Round {server.service.round}")
-    expect(page.locator("#asking")).to_have_text("Asked by fair-cuts.")
+    expect(page.locator("#asking")).to_have_text(
+        "Goal: a classifier for the rare classes. Asked by fair-cuts."
+    )
     expect(page.locator("#rankings svg")).to_have_count(2)
     expect(page.locator("#quality-chart .band")).to_have_count(1)
     expect(page.locator("#quality-chart")).to_contain_text("most labels were not chosen at random")

@@ -148,7 +148,7 @@ def test_answers_are_counted_by_what_changes(answers, count):
     assert state.n_answers == count
 
 
-@pytest.mark.parametrize("strategy", [Galaxy(), FairCuts(discover=1.0)])
+@pytest.mark.parametrize("strategy", [Galaxy(), FairCuts(discover=1e9)])
 def test_sessions_and_their_helpers_share_one_state(strategy):
     snapshot = Snapshot(np.full((30, 2), 0.5))
     session = strategy.start(snapshot, rng=np.random.default_rng(0))

@@ -9,6 +9,9 @@ from galaxy_al.labelling.project import create_project
 # Made by commit 21ab5eb, with a pool and the labels as that commit exported them.
 OLD_PROJECT = Path(__file__).parents[1] / "fixtures" / "project-21ab5eb"
 
+# Settings as commit bd41846 wrote them.
+FORMAT_2 = Path(__file__).parents[1] / "fixtures" / "project-bd41846"
+
 
 def blobs(size=200, n_rare=20, seed=0):
     """Two rare classes and a majority class: embeddings, and the names of the true classes."""

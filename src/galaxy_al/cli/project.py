@@ -93,9 +93,15 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="The number of answers between two trainings.",
+    help="The number of answers between two trainings, at most.",
 )
-@click.option("--strategy", default="", help="What to ask.  [default: fair-cuts]")
+@click.option(
+    "--goal",
+    default="classifier",
+    show_default=True,
+    help="What the labels are for: classifier, or find-all to find all rare examples.",
+)
+@click.option("--strategy", default="", help="What to ask.  [default: fair-cuts, or find-all]")
 @click.option("--head", default="auto", show_default=True, help="The model to train.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices.")
 def init(
@@ -112,6 +118,7 @@ def init(
     Example:
       galaxy-al init scratches --images photos/ --classes scratch,dent --other fine
       galaxy-al init spam --texts mails.csv --classes spam --other ham --import-labels known.csv
+      galaxy-al init claims --texts letters.csv --classes fraud --other fine --goal find-all
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder dinov2
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder clip.onnx
     """
@@ -189,18 +196,22 @@ def status(project: Path) -> None:
     Example:
       galaxy-al status scratches
     """
+    from galaxy_al.goals import GOALS
     from galaxy_al.labelling.missing import missing_classes
     from galaxy_al.labelling.project import read_settings
     from galaxy_al.labelling.summary import summarize
+    from galaxy_al.strategies import make_strategy
 
     found, settings = summarize(project), read_settings(project)
     people = f"{found.n_annotators} annotator{'s' if found.n_annotators != 1 else ''}"
     click.echo(f"{project}: {found.n_labels:,} labels ({found.n_imported:,} imported), {people}")
+    click.echo(f"Goal: {GOALS[settings.goal].summary}")
     for name in found.classes:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:
         click.echo(f"{found.n_cannot_tell:>10,} can't tell")
-    for name, text in missing_classes(found.classes, found.entries, settings.batch_size).items():
+    strategy = make_strategy(settings.strategy)
+    for name, text in missing_classes(found.classes, found.entries, strategy).items():
         click.echo(f"{name}: {text}")
     for warning in found.warnings:
         click.echo(warning, err=True)

@@ -31,7 +31,9 @@ def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry])
         strategy=strategy,
         head=settings.head,
         batch_size=settings.batch_size,
+        goal=settings.goal,
         seed=settings.seed,
+        texts=project.pool.modality.words(project.pool.items),
         explore=explorer,
     )
     labels = class_indices(project, labels_of(project, current))

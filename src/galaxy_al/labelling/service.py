@@ -28,6 +28,7 @@ from galaxy_al.labelling.resuming import resume
 from galaxy_al.labelling.views import Person, Question, Scores, View
 from galaxy_al.learner import NextRound
 from galaxy_al.models.auto import AutoModel
+from galaxy_al.strategies import Strategy
 from galaxy_al.strategies.label_state import LabelState
 
 LEASE_SECONDS = 120.0
@@ -38,8 +39,8 @@ class Service:
     """Gives annotators questions and takes their answers; any number of threads may call it.
 
     Examples are named by their ids and classes by their names. Every answer is on disk before it
-    counts. The model is trained in the background after every ``batch_size`` answers, and as soon
-    as two classes are known.
+    counts. The model is trained in the background as soon as two classes are known, and then when
+    the goal of the project wants it: after every ``batch_size`` answers, or more often.
 
     Parameters
     ----------
@@ -69,11 +70,12 @@ class Service:
         self._background = Background(self._after_training)
         self._now = clock
         self._last_seen: dict[str, float] = {}
-        self._skipped_this_round: set[int] = set()
+        self._skipped: set[int] = set()  # until a training that ends skips
+        self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
         self._learner = resume(project, entries, self._log.all_current())
         self._questions = Questions(self._learner, lease_seconds, clock)
-        self._n_at_training = self._learner.state.n_answers
+        self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
     def close(self) -> None:
         """Wait until no training is running, then close the project."""
@@ -93,6 +95,11 @@ class Service:
     def training(self) -> Training:
         """What the background is doing."""
         return self._training
+
+    @property
+    def strategy(self) -> Strategy:
+        """What asks once two classes are known."""
+        return self._learner.strategy
 
     @property
     def n_new(self) -> int:
@@ -134,7 +141,11 @@ class Service:
         )
 
     def skip(self, annotator: str, id: str, *, cannot_tell: bool = False) -> None:
-        """Skip an example until the next training, or for good if the annotator cannot tell."""
+        """Skip an example for a batch of answers, or for good if the annotator cannot tell.
+
+        The next training ends a skip, but not before ``batch_size`` answers if the goal trains
+        after every few.
+        """
         kind: Kind = "cannot tell" if cannot_tell else "skip"
         self._record(annotator, [Entry(annotator, kind, id)])
 
@@ -232,6 +243,7 @@ class Service:
                 round=self.round,
                 rounds=tuple(self._rounds),
                 n_new=self.n_new,
+                current_batch=learner.current_batch,
                 training=self.training,
                 strategy=asking.name,
                 is_exploring=learner.is_exploring,
@@ -273,7 +285,7 @@ class Service:
                     is_random=entry.source == "asked" and index in self._state.random,
                 )
                 for entry, index in zip(entries, indices)
-                if not self._log.repeats(entry, self.round)
+                if not self._log.repeats(entry, self._skips_count_from)
             )
             for entry, index in zip(entries, indices):
                 answer = None if entry.label is None else self._class_index[entry.label]
@@ -295,7 +307,8 @@ class Service:
 
     def _apply(self, index: int) -> None:
         """Let the label state agree with the log about an example."""
-        current = self._log.current_in_round(self.project.pool.ids[index], self.round)
+        id = self.project.pool.ids[index]
+        current = self._log.current_in_round(id, self._skips_count_from)
         kind = None if current is None else current.kind
         label = None if current is None else self._class_index.get(current.label or "")
         state = self._state
@@ -310,9 +323,11 @@ class Service:
         elif index in state.skipped:
             state.restore(index)
         if kind == "skip":
-            self._skipped_this_round.add(index)
+            if not self._skipped:
+                self._n_at_first_skip = state.n_answers
+            self._skipped.add(index)
         else:
-            self._skipped_this_round.discard(index)
+            self._skipped.discard(index)
 
     def _train_or_notify(self) -> None:
         with self._lock:
@@ -325,16 +340,21 @@ class Service:
     def _wants_training(self) -> bool:
         if self.training.is_running:
             return False
-        has_two_classes = len(set(self._state.labels.values())) > 1
-        can_stop_exploring = self._learner.is_exploring and has_two_classes
-        return can_stop_exploring or self.n_new >= self.project.settings.batch_size
+        learner = self._learner
+        return learner.can_stop_exploring or self.n_new >= learner.current_batch
 
     def _next_training(self) -> Work:
         self._training = replace(self._training, is_running=True)
-        state, again = self._state.copy(), frozenset(self._skipped_this_round)
+        state = self._state.copy()
+        again = frozenset(self._skipped) if self._ends_skips() else None
         self._n_at_training = state.n_answers
         seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
         return partial(self._train, state, again, np.random.default_rng(seed))
+
+    def _ends_skips(self) -> bool:
+        """Whether a training now lets skipped examples be asked again."""
+        n_since = self._state.n_answers - self._n_at_first_skip
+        return not self._learner.goal.is_eager or n_since >= self._learner.batch_size
 
     def _after_training(self, training: Training) -> Work | None:
         """Note how a training ended; begin the next one if enough answers came meanwhile."""
@@ -345,19 +365,28 @@ class Service:
         self.on_change()
         return work
 
-    def _train(self, state: LabelState, again: frozenset[int], rng: np.random.Generator) -> None:
+    def _train(
+        self, state: LabelState, again: frozenset[int] | None, rng: np.random.Generator
+    ) -> None:
         """Prepare the next round from a copy of the state, then start it."""
         begin = time.perf_counter()
-        ready = self._learner.prepare_round(state, again, rng)
+        ready = self._learner.prepare_round(state, again or (), rng)
         record = evaluate_round(self.project, ready, state.random)
         seconds = time.perf_counter() - begin
         with self._lock:
             numbered = replace(record, number=self.round + 1, seconds=seconds)
             self._start_round(ready, numbered, again)
 
-    def _start_round(self, ready: NextRound, record: RoundRecord, again: frozenset[int]) -> None:
+    def _start_round(
+        self, ready: NextRound, record: RoundRecord, again: frozenset[int] | None
+    ) -> None:
         self._rounds.append(self._database.add_round(record))
         self._learner.start_round(ready)
+        if again is not None:
+            self._end_skips(again)
+
+    def _end_skips(self, again: frozenset[int]) -> None:
+        self._skips_count_from = self.round
         n_answers = self._state.n_answers
         for index in again:  # these skips are over, unless an answer came since
             self._apply(index)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import tomli_w
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from galaxy_al.data import MODALITIES
 from galaxy_al.data.pool import check_classes
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.goals import DEFAULT_GOAL, GOALS, find_goal
 from galaxy_al.models.heads import HEADS
 from galaxy_al.strategies import DEFAULT_STRATEGY, STRATEGIES
 from galaxy_al.system.files import read_toml, writing
@@ -31,6 +32,10 @@ def _checked_name(registry: Mapping[str, Any], name: str) -> str:
     return name
 
 
+def _checked_goal(name: str) -> str:
+    return find_goal(name).name
+
+
 def _checked_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
     check_classes(classes)
     if len(classes) < 2 or "" in classes:
@@ -41,6 +46,7 @@ def _checked_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
 _Text = Annotated[str, AfterValidator(_checked_text)]
 _Kind = Annotated[str, AfterValidator(partial(_checked_name, MODALITIES))]
 _Head = Annotated[str, AfterValidator(partial(_checked_name, HEADS))]
+_Goal = Annotated[str, AfterValidator(_checked_goal)]
 _Strategy = Annotated[str, AfterValidator(partial(_checked_name, STRATEGIES))]
 _Classes = Annotated[  # a list in TOML
     tuple[_Text, ...], Field(strict=False), AfterValidator(_checked_classes)
@@ -62,10 +68,12 @@ class ProjectSettings(BaseModel):
         The model that embeds images and texts. Empty: the default, which works offline.
     head
         The model that is trained: a name from `HEADS`.
+    goal
+        What the labels are for: a name from `GOALS`.
     strategy
-        The strategy that asks once two classes are known.
+        The strategy that asks once two classes are known; by default that of the goal.
     batch_size
-        The number of answers between two trainings.
+        The number of answers between two trainings, at most.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -77,9 +85,16 @@ class ProjectSettings(BaseModel):
     id_column: str = ""
     embedder: str = ""
     head: _Head = "auto"
+    goal: _Goal = DEFAULT_GOAL
     strategy: _Strategy = DEFAULT_STRATEGY
     batch_size: Annotated[int, Field(ge=1)] = 50
     seed: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_strategy(cls, values: dict[str, Any]) -> dict[str, Any]:
+        goal = values.get("goal", DEFAULT_GOAL)
+        return {"strategy": GOALS[goal].strategy, **values} if goal in list(GOALS) else values
 
     @classmethod
     def create(cls, **values: Any) -> ProjectSettings:
@@ -103,7 +118,12 @@ def _add_head(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"head": "auto", **values}
 
 
-_MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (_add_head,)
+def _add_goal(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Format 3 lets you choose the goal. Before, there was only one."""
+    return {"goal": DEFAULT_GOAL, **values}
+
+
+_MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (_add_head, _add_goal)
 FORMAT = len(_MIGRATIONS) + 1
 
 

@@ -70,8 +70,8 @@ class View:
         The entry of the log that counts for each example, the oldest first.
     round, rounds
         How many trainings there were, and what is known of each.
-    n_new
-        How many answers came since the last training began.
+    n_new, current_batch
+        How many answers came since the last training began, and how many start the next one.
     strategy
         The name of the strategy that asks now.
     class_priors
@@ -88,6 +88,7 @@ class View:
     round: int
     rounds: tuple[RoundRecord, ...]
     n_new: int
+    current_batch: int
     training: Training
     strategy: str
     is_exploring: bool

@@ -144,6 +144,8 @@ class Status(Message):
     rounds: list[RoundRecord]
     training: Training
     n_until_training: int = Field(description="How many more answers start a training.")
+    goal: str = Field(description="What the labels are for.")
+    goal_summary: str = Field(description="The same in plain words.")
     strategy: str = Field(description="The strategy that asks now.")
     is_exploring: bool = Field(description="Whether fewer than two classes are known.")
     rankings: list[LineView]

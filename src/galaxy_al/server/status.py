@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from galaxy_al.goals import GOALS
 from galaxy_al.labelling.missing import missing_classes
 from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import View
@@ -29,14 +30,16 @@ def status(service: Service) -> Status:
         n_bad=len(project.bad),
         n_labels=len(view.labels),
         counts={name: counts[name] for name in project.classes},
-        missing=missing_classes(project.classes, view.entries, project.settings.batch_size),
+        missing=missing_classes(project.classes, view.entries, service.strategy),
         n_cannot_tell=sum(entry.kind == "cannot tell" for entry in view.entries),
         found=_found(view, project.classes),
         random=_random_rate(view, project.classes[-1]),
         round=view.round,
         rounds=list(view.rounds),
         training=view.training,
-        n_until_training=max(project.settings.batch_size - view.n_new, 0),
+        n_until_training=max(view.current_batch - view.n_new, 0),
+        goal=project.settings.goal,
+        goal_summary=GOALS[project.settings.goal].summary,
         strategy=view.strategy,
         is_exploring=view.is_exploring,
         rankings=list(view.rankings),

@@ -16,6 +16,7 @@ from galaxy_al.strategies.direct import Direct
 from galaxy_al.strategies.discovery import Discovery
 from galaxy_al.strategies.entropy import Entropy
 from galaxy_al.strategies.fair_cuts import FairCuts
+from galaxy_al.strategies.find_all import FindAll
 from galaxy_al.strategies.galaxy import Galaxy
 from galaxy_al.strategies.margin import Margin
 from galaxy_al.strategies.most_likely_positive import MostLikelyPositive
@@ -37,6 +38,7 @@ _BUILT_IN: tuple[type[Strategy], ...] = (
     Margin,
     Entropy,
     MostLikelyPositive,
+    FindAll,
     BalancedSelection,
     ClusterMargin,
     Similar,
@@ -69,6 +71,7 @@ __all__ = [
     "Discovery",
     "Entropy",
     "FairCuts",
+    "FindAll",
     "Galaxy",
     "Margin",
     "MostLikelyPositive",

@@ -6,10 +6,10 @@ import numpy as np
 
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
-from galaxy_al.strategies.guessing import GuessingSession
 from galaxy_al.strategies.outliers import Outliers
 from galaxy_al.strategies.random import Random
 from galaxy_al.strategies.session import Session, Start
+from galaxy_al.strategies.with_helpers import SessionWithHelpers
 
 RANDOM_SHARE = 1 / 2  # of the questions that look for a missing class
 
@@ -69,31 +69,27 @@ class Discovery(Strategy):
         return DiscoverySession(self.outliers, start)
 
 
-class DiscoverySession(GuessingSession):
+class DiscoverySession(SessionWithHelpers):
     """Answers decide whether outliers pay, and where they are asked next."""
 
     def __init__(self, outliers: Outliers, start: Start) -> None:
-        super().__init__(Random(), start)
-        self._outliers = outliers
-        self._returned: list[Session] = []  # helpers that were given a question back
+        super().__init__(start)
+        self._outliers, self._random = outliers, Random()
+        self._given_back: list[Strategy] = []  # whose questions they were
 
-    def _next(self) -> int | None:
-        if self._returned:
-            helper = self._returned.pop()
-            index = helper._pick()
-            self._asked_by[index] = helper
-            return index
+    def _pick(self) -> int:
+        return self._let_ask(self._given_back.pop() if self._given_back else self._next())
+
+    def _next(self) -> Strategy:
         is_random = self._rng.random() < RANDOM_SHARE
         if is_random or not self._outliers.pay(self.state, self.snapshot, self._rng):
-            return None
-        return self._let_ask(self._outliers)
+            return self._random
+        return self._outliers
 
     def on_release(self, index: int) -> None:
-        """Ask it again next, by the helper that asked it."""
-        self._returned.extend(filter(None, [self._asked_by.get(index)]))
+        """Ask it again next, by the strategy that asked it."""
+        helper = self._asked_by.get(index)
+        for strategy in (self._random, self._outliers):
+            if helper is not None and helper is self._helpers.get(type(strategy)):
+                self._given_back.append(strategy)
         super().on_release(index)
-
-    def _assume(self, index: int, label: int | None) -> None:
-        self._assumed.pop(index, None)
-        if label is not None:
-            self._assumed[index] = label

@@ -3,11 +3,11 @@
 How each question is chosen:
 
 1. While a declared class has no label, some questions look for it: as many as the chance that the
-   next batch, asked at random, would show one. That chance falls with every random label without
-   one. Half of these questions are random. The others are local outliers, as long as these are
-   rare more often than random ones are, and where the model is least sure, since it cannot be sure
-   of what it has never seen. Once every class has a label, a share ``sample`` of the questions are
-   random. All random questions together are a fair sample of what was not labelled.
+   next 100 examples, asked at random, would show one. That chance falls with every random label
+   without one. Half of these questions are random. The others are local outliers, as long as these
+   are rare more often than random ones are, and where the model is least sure, since it cannot be
+   sure of what it has never seen. Once every class has a label, a share ``sample`` of the
+   questions are random. All random questions together are a fair sample of what was not labelled.
 2. The other questions go to the rare classes that have a label, in turn, so that all get equally
    many.
 3. In a class's ranking, GALAXY's order of the pool from the least to the most likely, the cut is
@@ -44,7 +44,7 @@ class FairCuts(Strategy):
     Parameters
     ----------
     discover
-        How many batches the search for a missing class looks ahead; 0 does not search.
+        How many examples the search for a missing class looks ahead; 0 does not search.
     sample
         The share of random questions once all classes are found.
 
@@ -67,7 +67,7 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 1.0, sample: float = 0.05) -> None:
+    def __init__(self, discover: float = 100, sample: float = 0.05) -> None:
         if not 0 <= sample <= 1:
             raise InvalidArgument(f"sample must be a share between 0 and 1, got {sample!r}.")
         if not 0 <= discover < np.inf:
@@ -152,8 +152,7 @@ class FairCutsSession(GuessingSession):
         return None if target is None else self._at_cut(target)
 
     def _search_share(self, n_missing: int) -> float:
-        n_ahead = self._strategy.discover * self._budget
-        return search_share(self.state.n_random_labels, n_missing, n_ahead)
+        return search_share(self.state.n_random_labels, n_missing, self._strategy.discover)
 
     def _search(self, found: set[int]) -> int | None:
         """A question that looks for a missing class; None for a random one."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from galaxy_al.strategies.base import Strategy
-from galaxy_al.strategies.session import Session, Start
+from galaxy_al.strategies.session import Start
+from galaxy_al.strategies.with_helpers import SessionWithHelpers
 
 
-class GuessingSession(Session):
+class GuessingSession(SessionWithHelpers):
     """Each question depends on the answers before it.
 
     If another question is asked while one is pending, the session assumes an answer to the
@@ -22,8 +23,6 @@ class GuessingSession(Session):
         self._assumed = dict(self.state.labels)  # the labels and the guesses
         self._not_guessed: set[int] = set()
         self._explore_with = explore
-        self._helpers: dict[type[Strategy], Session] = {}
-        self._asked_by: dict[int, Session] = {}
 
     @abstractmethod
     def _next(self) -> int | None:
@@ -51,31 +50,10 @@ class GuessingSession(Session):
             self._assume(index, self._guess(index))
         self._not_guessed.clear()
 
-    def _let_ask(self, strategy: Strategy) -> int:
-        """What another strategy asks, which shares this session's state."""
-        helper = self._helpers.get(type(strategy))
-        if helper is None:
-            helper = strategy.start(
-                self.snapshot, rng=self._rng, budget=self._budget, state=self.state
-            )
-            self._helpers[type(strategy)] = helper
-        index = helper._pick()
-        self._asked_by[index] = helper
-        return index
-
     def on_change(self, index: int) -> None:
         """Assume what is known of the example now, here and in the helpers."""
         self._not_guessed.discard(index)
         if index in self.state.pending:
             self._not_guessed.add(index)
-        elif not self.state.is_free(index):
-            self._asked_by.pop(index, None)
         self._assume(index, self.state.labels.get(index))
-        for helper in self._helpers.values():
-            helper.on_change(index)
-
-    def on_release(self, index: int) -> None:
-        """Give it back to the helper that asked it: for another one it would not be random."""
-        helper = self._asked_by.pop(index, None)
-        if helper is not None:
-            helper.on_release(index)
+        super().on_change(index)

@@ -118,6 +118,10 @@ class Modality(ABC):
         """The vectors of items that need no embedder."""
         return np.asarray(items)
 
+    def words(self, items: Items) -> Sequence[str] | None:
+        """The items as texts, if their words tell what they are about."""
+        return None
+
     def show(self, items: Items, index: int) -> dict[str, Any]:
         """What the page shows of an example, as JSON."""
         return {"text": str(items[index])}

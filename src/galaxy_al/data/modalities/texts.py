@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from galaxy_al.data.modalities.base import Items, Modality
@@ -26,6 +26,10 @@ class Texts(Modality):
     def content(self, items: Items, state: str, column: str) -> str:
         """The texts themselves, wherever their table is."""
         return digest(cast(Iterable[str], items))
+
+    def words(self, items: Any) -> Sequence[str]:
+        """The texts themselves."""
+        return [str(text) for text in items]
 
     def label_studio(self, items: Any, index: int, id: str) -> tuple[str, str]:
         """The text."""

@@ -17,7 +17,7 @@ export function draw(status) {
   people(status);
 }
 
-function model({ training, round, n_until_training: left, is_exploring, strategy }) {
+function model({ training, round, n_until_training: left, is_exploring, goal_summary, strategy }) {
   const how = is_exploring ? "only one class is known" : `trained in ${training.seconds.toFixed(1)} s`;
   let text = round ? `Round ${round}, ${how}. ` : "";
   if (training.is_running) text += "Training…";
@@ -25,9 +25,9 @@ function model({ training, round, n_until_training: left, is_exploring, strategy
   else text += `${round ? "The next" : "The first"} training starts after ${number(left)} more answer${left === 1 ? "" : "s"}.`;
   byId("model-state").textContent = text;
   byId("train").disabled = training.is_running;
-  byId("asking").textContent = is_exploring
+  byId("asking").textContent = `Goal: ${goal_summary} ` + (is_exploring
     ? "Exploring: until two classes are known, half of the questions are random and half are unusual examples. If you know what a rare example looks like, search for it under Find."
-    : `Asked by ${strategy}.`;
+    : `Asked by ${strategy}.`);
 }
 
 function counts({ classes, counts: by, missing, n_labels, n_cannot_tell, size }) {
