@@ -33,23 +33,23 @@ def test_a_class_that_is_more_frequent_than_the_bound_was_missed_in_5_of_100_poo
 
 def test_only_random_labels_count():
     entries = [*labels("fine", 60), *labels("fine", 400, is_random=False)]
-    assert missing_classes(["dent", "fine"], entries, FairCuts(50))["dent"].startswith(
+    assert missing_classes(["dent", "fine"], entries, FairCuts(), 25)["dent"].startswith(
         "None in 60 random"
     )
 
 
 def test_nothing_is_said_early_or_when_all_classes_are_found():
-    assert missing_classes(["dent", "fine"], labels("fine", 29), FairCuts(50)) == {}
+    assert missing_classes(["dent", "fine"], labels("fine", 29), FairCuts(), 25) == {}
     entries = [*labels("fine", 100), *labels("dent", 1, is_random=False)]
-    assert missing_classes(["dent", "fine"], entries, FairCuts(50)) == {}
+    assert missing_classes(["dent", "fine"], entries, FairCuts(), 25) == {}
     assert (
-        missing_classes(["dent", "fine"], labels("dent", 100), FairCuts(50)) == {}
+        missing_classes(["dent", "fine"], labels("dent", 100), FairCuts(), 25) == {}
     )  # majority: not looked for
 
 
 def test_the_search_fades():
     said = [
-        missing_classes(["dent", "fine"], labels("fine", n), FairCuts(50))["dent"]
+        missing_classes(["dent", "fine"], labels("fine", n), FairCuts(), 25)["dent"]
         for n in (30, 500, 5000)
     ]
     assert [text.rpartition(". ")[2] for text in said] == [
@@ -60,14 +60,14 @@ def test_the_search_fades():
 
 
 def test_several_missing_classes_are_searched_together():
-    said = missing_classes(["dent", "rust", "fine"], labels("fine", 40), FindAll(400))
+    said = missing_classes(["dent", "rust", "fine"], labels("fine", 40), FindAll(400), 50)
     assert set(said) == {"dent", "rust"}
     assert "Almost every question looks for the 2 missing classes." in said["rust"]
 
 
 def test_a_strategy_that_does_not_search_says_nothing_of_it():
     for strategy in (Galaxy(), FairCuts(discover=0)):
-        said = missing_classes(["dent", "fine"], labels("fine", 100), strategy)
+        said = missing_classes(["dent", "fine"], labels("fine", 100), strategy, 50)
         assert said == {
             "dent": "None in 100 random labels: at most 3.0% of the pool (95% sure).",
         }

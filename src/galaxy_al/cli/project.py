@@ -210,8 +210,9 @@ def status(project: Path) -> None:
         click.echo(f"{found.count(name):>10,} {name}")
     if found.n_cannot_tell:
         click.echo(f"{found.n_cannot_tell:>10,} can't tell")
-    strategy = make_strategy(settings.strategy)
-    for name, text in missing_classes(found.classes, found.entries, strategy).items():
+    strategy, batch_size = make_strategy(settings.strategy), settings.batch_size
+    missing = missing_classes(found.classes, found.entries, strategy, batch_size)
+    for name, text in missing.items():
         click.echo(f"{name}: {text}")
     for warning in found.warnings:
         click.echo(warning, err=True)

@@ -30,7 +30,9 @@ def status(service: Service) -> Status:
         n_bad=len(project.bad),
         n_labels=len(view.labels),
         counts={name: counts[name] for name in project.classes},
-        missing=missing_classes(project.classes, view.entries, service.strategy),
+        missing=missing_classes(
+            project.classes, view.entries, service.strategy, project.settings.batch_size
+        ),
         n_cannot_tell=sum(entry.kind == "cannot tell" for entry in view.entries),
         found=_found(view, project.classes),
         random=_random_rate(view, project.classes[-1]),

@@ -3,7 +3,7 @@
 How each question is chosen:
 
 1. While a declared class has no label, some questions look for it: as many as the chance that the
-   next 100 examples, asked at random, would show one. That chance falls with every random label
+   next two batches, asked at random, would show one. That chance falls with every random label
    without one. Half of these questions are random. The others are local outliers, as long as these
    are rare more often than random ones are, and where the model is least sure, since it cannot be
    sure of what it has never seen. Once every class has a label, a share ``sample`` of the
@@ -44,7 +44,7 @@ class FairCuts(Strategy):
     Parameters
     ----------
     discover
-        How many examples the search for a missing class looks ahead; 0 does not search.
+        How many batches the search for a missing class looks ahead; 0 does not search.
     sample
         The share of random questions once all classes are found.
 
@@ -67,7 +67,7 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 100, sample: float = 0.05) -> None:
+    def __init__(self, discover: float = 2, sample: float = 0.05) -> None:
         if not 0 <= sample <= 1:
             raise InvalidArgument(f"sample must be a share between 0 and 1, got {sample!r}.")
         if not 0 <= discover < np.inf:
@@ -82,8 +82,12 @@ class FairCuts(Strategy):
         if snapshot.embeddings is not None:
             self.discovery.prepare(snapshot, rng=rng)
 
+    def n_ahead(self, batch_size: int) -> float:
+        """How many examples the search for a missing class looks ahead."""
+        return self.discover * batch_size
+
     def open_session(self, start: Start) -> Session:
-        """A session in which the budget does not matter."""
+        """A session in which the budget matters only for the search."""
         return FairCutsSession(self, start)
 
 
@@ -152,7 +156,8 @@ class FairCutsSession(GuessingSession):
         return None if target is None else self._at_cut(target)
 
     def _search_share(self, n_missing: int) -> float:
-        return search_share(self.state.n_random_labels, n_missing, self._strategy.discover)
+        n_ahead = self._strategy.n_ahead(self._budget)
+        return search_share(self.state.n_random_labels, n_missing, n_ahead)
 
     def _search(self, found: set[int]) -> int | None:
         """A question that looks for a missing class; None for a random one."""

@@ -56,6 +56,10 @@ class FindAll(Strategy):
         if snapshot.embeddings is not None:
             self.discovery.prepare(snapshot, rng=rng)
 
+    def n_ahead(self, batch_size: int) -> float:
+        """How many examples the search for a missing class looks ahead, whatever the batch."""
+        return self.discover
+
     def open_session(self, start: Start) -> Session:
         """A session in which the budget does not matter."""
         return FindAllSession(self, start)
