@@ -48,8 +48,6 @@ JUDGED = {
     "reuters-cpi": ("reuters", "cpi", None),
     "news-5": ("news", 5, 110),
     "news-14": ("news", 14, 110),
-    "newstest-8": ("newstest", 8, 75),
-    "newstest-16": ("newstest", 16, 75),
 }
 
 
