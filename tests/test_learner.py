@@ -409,12 +409,12 @@ def test_with_an_annotator_who_errs_the_truth_still_counts():
 
     embeddings, truth = rare_blobs()
     annotator = noisy_annotator(truth, 0.3, np.random.default_rng(0))
-    history = simulate(embeddings, truth, batch_size=50, rounds=2, annotator=annotator)
+    history = simulate(embeddings, truth, "galaxy", batch_size=50, rounds=2, annotator=annotator)
     asked = [index for step in history for index in step.indices]
     assert history[-1].rare_found == np.count_nonzero(truth[asked] != 2)
     told = [annotator(index) for index in asked]
     assert np.count_nonzero(np.array(told) != 2) != history[-1].rare_found
-    clean = simulate(embeddings, truth, batch_size=50, rounds=2)
+    clean = simulate(embeddings, truth, "galaxy", batch_size=50, rounds=2)
     assert clean[0].indices == history[0].indices
     assert clean[1].indices != history[1].indices
 

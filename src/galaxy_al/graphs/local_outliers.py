@@ -58,8 +58,8 @@ class LocalOutliers:
     def factors_beside(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         """The factors, less for an example that is nearer to a known one than its scale."""
         is_near = distances < self.scales
-        shares = np.divide(distances, self.scales, out=np.ones(len(is_near)), where=is_near)
-        return self.factors * shares
+        parts = np.divide(distances, self.scales, out=np.ones(len(is_near)), where=is_near)
+        return self.factors * parts
 
 
 def local_outliers(embeddings: Table) -> LocalOutliers:

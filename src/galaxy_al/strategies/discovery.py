@@ -53,7 +53,7 @@ class Discovery(Strategy):
     """
 
     name = "discovery"
-    summary = "half at random, half local outliers, to find missing classes"
+    summary = "half at random, half outliers, to find missing classes"
     paper = "none: made here, from local outliers"
     needs = ("embeddings",)
 
