@@ -77,7 +77,7 @@ def local_outliers(embeddings: Table) -> LocalOutliers:
     99
     """
     candidates = np.sort(_shuffled(len(embeddings), 0)[:_CANDIDATES])
-    references = _References(embeddings, choose_references(len(embeddings)))
+    references = _References(embeddings, choose_references(len(embeddings)), candidates)
     logs, scales = np.zeros(len(candidates)), np.empty(len(candidates))
 
     def measure(bounds: tuple[int, int]) -> None:
@@ -85,7 +85,7 @@ def local_outliers(embeddings: Table) -> LocalOutliers:
         distances = references.distances(candidates[here])
         for count in SIZES:
             scale, nearest = _scales(distances[:, :count])
-            surrounding = references.scales[count][nearest].mean(axis=1)
+            surrounding = references.surrounding(count, nearest)
             logs[here] += np.log((scale + references.least) / (surrounding + references.least))
             if count == _SCALE:
                 scales[here] = scale
@@ -108,7 +108,9 @@ def _shuffled(size: int, seed: int) -> NDArray[np.intp]:
 class _References:
     """Random examples that others are compared with."""
 
-    def __init__(self, embeddings: Table, indices: NDArray[np.intp]) -> None:
+    def __init__(
+        self, embeddings: Table, indices: NDArray[np.intp], candidates: NDArray[np.intp]
+    ) -> None:
         self._embeddings = embeddings
         self._middle = embeddings[indices].mean(axis=0, dtype=np.float64)
         self._points = self._centered(indices)
@@ -116,10 +118,23 @@ class _References:
         self._place = {index: place for place, index in enumerate(indices.tolist())}
         between = self.distances(indices)
         self.scales = {count: _scales(between[:count, :count])[0] for count in SIZES}
-        self.least = _LEAST * float(np.median(self.scales[SIZES[-1]])) or 1.0
+        usual = float(np.median(self.scales[SIZES[-1]])) or self._farthest(candidates)
+        self.least = _LEAST * usual or 1.0
+
+    def _farthest(self, candidates: NDArray[np.intp]) -> float:
+        """The largest distance of a candidate from the middle of the references."""
+        blocks = row_blocks(len(candidates), _ROWS_AT_ONCE)
+        largest = max(squares(self._centered(candidates[low:high])).max() for low, high in blocks)
+        return float(np.sqrt(largest))
 
     def _centered(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         return np.asarray(self._embeddings[rows] - self._middle, dtype=np.float32)
+
+    def surrounding(self, count: int, nearest: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The mean scale of some references; -1 is none."""
+        scales = np.where(nearest >= 0, self.scales[count][nearest], 0)
+        means: NDArray[np.float64] = scales.sum(axis=1) / np.maximum((nearest >= 0).sum(axis=1), 1)
+        return means
 
     def distances(self, rows: NDArray[np.intp]) -> Table:
         """Squared distances of examples to the references, infinite to themselves."""
@@ -132,11 +147,12 @@ class _References:
 
 
 def _scales(distances: Table) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The distance to the 6th nearest reference, and which ones the 4 nearest are."""
+    """The distance to the 6th nearest reference, and the 4 nearest ones, -1 where there is none."""
     count = min(NEIGHBOR, distances.shape[1])
     near = np.argpartition(distances, count - 1, axis=1)[:, :count]
     apart = np.take_along_axis(distances, near, axis=1)
     order = np.argsort(apart, axis=1, kind="stable")
     nearest = np.take_along_axis(near, order, axis=1)
-    finite = np.where(np.isfinite(apart), apart, 0).max(axis=1)
-    return np.sqrt(finite.astype(np.float64)), nearest[:, :_SURROUNDING]
+    is_other = np.isfinite(np.take_along_axis(apart, order, axis=1))
+    scales = np.sqrt(np.where(np.isfinite(apart), apart, 0).max(axis=1).astype(np.float64))
+    return scales, np.where(is_other, nearest, -1)[:, :_SURROUNDING]

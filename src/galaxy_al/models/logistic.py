@@ -172,7 +172,8 @@ class _Problem:
 
 
 def _logits(inputs: Table, weights: Table) -> Table:
-    logits: Table = inputs @ weights[:, :-1].T + weights[:, -1]
+    with np.errstate(invalid="ignore"):  # BLAS sets the flag for finite numbers, now and then
+        logits: Table = inputs @ weights[:, :-1].T + weights[:, -1]
     return logits
 
 
