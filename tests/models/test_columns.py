@@ -1,8 +1,10 @@
 """Evened columns against their definition, column by column and value by value."""
 
+import statistics
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from galaxy_al.models.columns import EXTREME, EvenColumns
@@ -12,7 +14,12 @@ values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 
 def by_definition(column):
     low, middle, high = (float(np.quantile(column, q)) for q in (0.25, 0.5, 0.75))
-    unit = (high - low) / 1.35 or float(np.std(column)) or 1.0
+    farthest = max(abs(value - middle) for value in column)
+    unit = (high - low) / 1.35
+    if unit <= 1e-12 * farthest:
+        unit = statistics.pstdev(column)  # by exact fractions
+    if unit < np.finfo(float).tiny:
+        unit = 1.0
     found = []
     for value in column:
         units = (value - middle) / unit
@@ -23,6 +30,9 @@ def by_definition(column):
 
 
 @given(values)
+@example([0.0, 0.0, 0.0, 1e6, 5e-324])
+@example([0.0, 0.0, 0.0, 0.0, 2.689029757500965e-306])
+@example([0.0, 1e-300, 2e-300, 3e-300, 1e6])
 def test_it_is_what_the_definition_says(column):
     rows = np.array(column)[:, None]
     found = EvenColumns.of(rows).even(rows)[:, 0]
