@@ -17,7 +17,7 @@ from support.random_pools import pools
 ONLY_CUTS = FairCuts(discover=0, sample=0)
 
 
-def naive_questions(proba, target, current, free):
+def naive_questions(proba, target, current, free, embeddings, spread):
     """What may be asked about a class: at each cut with the fewest labels on its wrong side."""
     ranked = ranking(proba, target)
     labeled = [rank for rank, node in enumerate(ranked) if node in current]
@@ -32,10 +32,24 @@ def naive_questions(proba, target, current, free):
     asked = set()
     for cut in (cut for cut, count in enumerate(wrong) if count == min(wrong)):
         middle = (ends[cut] + ends[cut + 1]) // 2
-        # The nearest rank; of two that are as near the higher one.
-        ranks = (rank for rank, node in enumerate(ranked) if node in free)
-        asked.add(ranked[min(ranks, key=lambda rank: (abs(rank - middle), -rank))])
+        # The nearest ranks; of two that are as near the higher one first.
+        ranks = [rank for rank, node in enumerate(ranked) if node in free]
+        ranks.sort(key=lambda rank: (abs(rank - middle), -rank))
+        n_near = max(min(spread, list(current.values()).count(target)), 1)
+        near = [ranked[rank] for rank in ranks[:n_near]]
+        asked |= set(farthest(near, current, embeddings))
     return asked
+
+
+def farthest(near, current, embeddings):
+    """Those whose nearest labelled example is farthest; the nearest to the cut without vectors."""
+    if embeddings is None:
+        return near[:1]
+    apart = {
+        node: min(((embeddings[node] - embeddings[other]) ** 2).sum() for other in current)
+        for node in near
+    }
+    return [node for node in near if apart[node] == max(apart.values())]
 
 
 class Books:
@@ -69,8 +83,11 @@ class Books:
 def test_every_question_is_one_the_definition_allows(pool, data):
     proba, truth, labels = pool
     other = data.draw(st.integers(0, proba.shape[1] - 1))
-    session = ONLY_CUTS.start(
-        Snapshot(proba, labels, other=other), rng=np.random.default_rng(data.draw(st.integers(0)))
+    rng = np.random.default_rng(data.draw(st.integers(0)))
+    embeddings = data.draw(st.sampled_from([None, rng.integers(-9, 9, size=(len(proba), 2)) * 1.0]))
+    spread = data.draw(st.integers(1, 5))
+    session = FairCuts(discover=0, sample=0, spread=spread).start(
+        Snapshot(proba, labels, embeddings, other=other), rng=rng
     )
     books = Books(proba, labels)
     for _ in range(60):
@@ -81,7 +98,8 @@ def test_every_question_is_one_the_definition_allows(pool, data):
             assert index in books.free()
             if target is not None:
                 current, free = books.current(), books.free()
-                assert index in naive_questions(proba, target, current, free)
+                allowed = naive_questions(proba, target, current, free, embeddings, spread)
+                assert index in allowed
             books.asked(index)
         elif action in ("tell", "skip", "release") and books.guessed:
             index = data.draw(st.sampled_from(sorted(books.guessed)))

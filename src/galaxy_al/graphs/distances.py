@@ -26,14 +26,27 @@ def squared_distances(rows: Table, columns: Table) -> NDArray[np.float64]:
     >>> squared_distances(points, points + 1e6).tolist()
     [[2000000000000.0, 2000014000025.0], [1999986000025.0, 2000000000000.0]]
     """
-    middle = columns.mean(axis=0, dtype=np.float64)
-    around = columns - middle
-    distances = np.empty((len(rows), len(columns)))
-    for low, high in row_blocks(len(rows), _ROWS_AT_ONCE):
-        points = rows[low:high] - middle
-        products = points @ around.T
-        distances[low:high] = combine(products, squares(points)[:, None], squares(around))
-    return distances
+    return Columns(columns).squared_distances(rows)
+
+
+class Columns:
+    """Points that many others are compared with: the columns of `squared_distances`."""
+
+    def __init__(self, points: Table) -> None:
+        self._middle = points.mean(axis=0, dtype=np.float64)
+        self._around = points - self._middle
+        self._squares = squares(self._around)
+        for array in (self._middle, self._around, self._squares):
+            array.flags.writeable = False  # copies of a session share them
+
+    def squared_distances(self, rows: Table) -> NDArray[np.float64]:
+        """The squared distance of every row to every point."""
+        distances = np.empty((len(rows), len(self._around)))
+        for low, high in row_blocks(len(rows), _ROWS_AT_ONCE):
+            points = rows[low:high] - self._middle
+            products = points @ self._around.T
+            distances[low:high] = combine(products, squares(points)[:, None], self._squares)
+        return distances
 
 
 def squares(points: Table) -> Table:

@@ -13,15 +13,18 @@ How each question is chosen:
 3. In a class's ranking, GALAXY's order of the pool from the least to the most likely, the cut is
    where the fewest labels are on the wrong side. One wrong label does not move it. There is one
    cut per class, where GALAXY has one between any two labels that differ.
-4. Ask for the free example nearest to the middle of the two labels at the cut. This bisects until
-   nothing is left between them, and then widens around the cut.
+4. Look at the free examples nearest to the middle of the two labels at the cut: as many as the
+   class has labels, at most ``spread``. Ask for the one that is farthest from all labels and open
+   questions. Asking in the middle bisects until nothing is left between the two labels, and then
+   widens around the cut. Asking far from what is known keeps questions from repeating each other.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import islice
 
 import numpy as np
 
@@ -33,7 +36,9 @@ from galaxy_al.strategies.confidence import Confidence
 from galaxy_al.strategies.discovery import RANDOM_SHARE, Discovery, search_share
 from galaxy_al.strategies.guessing import GuessingSession
 from galaxy_al.strategies.random import Random
+from galaxy_al.strategies.scoring import check_count
 from galaxy_al.strategies.session import LineView, Session, Start, selection
+from galaxy_al.strategies.spreading import Apart
 
 _LEAST_SURE_SHARE = 1 / 2  # of the questions that look for a missing class and are not random
 
@@ -47,6 +52,9 @@ class FairCuts(Strategy):
         How many batches the search for a missing class looks ahead; 0 does not search.
     sample
         The share of random questions once all classes are found.
+    spread
+        Of how many examples at a cut, at most, the one farthest from all labels is asked for; 1
+        does not spread. Without embeddings there is no spreading.
 
     Examples
     --------
@@ -67,12 +75,13 @@ class FairCuts(Strategy):
     paper = "none: made here, from GALAXY and DIRECT"
     needs_answers = "each"
 
-    def __init__(self, discover: float = 2, sample: float = 0.05) -> None:
+    def __init__(self, discover: float = 2, sample: float = 0.05, spread: int = 5) -> None:
         if not 0 <= sample <= 1:
             raise InvalidArgument(f"sample must be a share between 0 and 1, got {sample!r}.")
         if not 0 <= discover < np.inf:
             raise InvalidArgument(f"discover must be a number of at least 0, got {discover!r}.")
-        self.discover, self.sample = discover, sample
+        check_count("spread", spread)
+        self.discover, self.sample, self.spread = discover, sample, spread
         self.discovery = self.explorer = Discovery()
         self.least_sure = Confidence()
         self.least_sure.view = "balanced"
@@ -142,6 +151,7 @@ class FairCutsSession(GuessingSession):
         majority = self.snapshot.other
         self._rare = [k for k in range(self.snapshot.n_classes) if k != majority]
         self._turn = int(self._rng.integers(len(self._rare)))
+        self._apart = Apart()
         self._rankings: dict[int, _LabeledRanking] = {}
         self._rank_classes()
 
@@ -179,17 +189,24 @@ class FairCutsSession(GuessingSession):
         return target
 
     def _at_cut(self, target: int) -> int:
-        """The free example nearest to the middle of a cut, of two the likelier one."""
+        """Of the free examples nearest to the middle of a cut the one farthest from all labels."""
         if target not in self._rankings:
             self._rank_classes()
-        labeled = self._rankings[target]
+        labeled, embeddings = self._rankings[target], self.snapshot.embeddings
+        n_near = min(sum(labeled.is_target), self._strategy.spread)
+        near = list(islice(self._around_cut(labeled), max(n_near, 1)))
+        if len(near) == 1 or embeddings is None:
+            return near[0]
+        return self._apart.farthest(near, self._assumed, embeddings)
+
+    def _around_cut(self, labeled: _LabeledRanking) -> Iterator[int]:
+        """The free examples by their distance to the middle of a cut; of two the likelier first."""
         low, high = labeled.cut(self._rng)
         size, middle = len(labeled.ranking), (low + high) // 2
-        for distance in count():
-            for rank in (middle + distance, middle - distance):
+        for distance in range(size + 1):
+            for rank in dict.fromkeys((middle + distance, middle - distance)):
                 if 0 <= rank < size and self.state.is_free(node := labeled.ranking.node(rank)):
-                    return node
-        raise AssertionError("ask checks first that an example is free")
+                    yield node
 
     def _ranking_views(self) -> list[LineView]:
         return [ranking.view(k, self._rng) for k, ranking in sorted(self._rankings.items())]
