@@ -167,11 +167,33 @@ def better_views(curves, views):
     """The view that has the higher mean over all settings, by measure and strategy."""
     return {
         measure: {
-            name: max(labels, key=lambda label: mean_area(curves[measure], label))
+            name: max(labels, key=view_areas(curves[measure], labels).get)
             for name, labels in views.items()
         }
         for measure in MEASURES
     }
+
+
+def view_areas(curves, labels):
+    """The mean areas of the views of a strategy, from the starts that both have."""
+    areas = dict.fromkeys(labels, 0.0)
+    for found in curves.values():
+        n_starts = min(len(found[label].runs) for label in labels)
+        for label in labels:
+            curve = Curve(found[label].n_labels, found[label].runs[:n_starts])
+            areas[label] += curve.area()[0] / len(curves)
+    return areas
+
+
+def others_in(found):
+    """All strategies but the default, in both views."""
+    return [label for label in found if label != BEFORE and not label.startswith(DEFAULT)]
+
+
+def complete(found, labels):
+    """Those of some strategies that have as many starts as any of them."""
+    most = max(len(found[label].runs) for label in labels)
+    return [label for label in labels if len(found[label].runs) == most]
 
 
 def named_view(label):
@@ -192,7 +214,8 @@ def print_views(curves, views):
         if len(labels) == 2:
             by_view, cells = {named_view(label): label for label in labels}, [name]
             for measure in MEASURES:
-                pair = [mean_area(curves[measure], by_view[view]) for view in both]
+                areas = view_areas(curves[measure], labels)
+                pair = [areas[by_view[view]] for view in both]
                 cells += [
                     f"**{area:.3f}**" if area == max(pair) else f"{area:.3f}" for area in pair
                 ]
@@ -212,11 +235,11 @@ def figure(mean, error):
     return f"{mean:.3f} ± {error:.3f}"
 
 
-def print_contest(curves, better):
+def print_contest(curves):
     for measure, title in MEASURES.items():
         rows, counts = [], Counter()
         for setting, found in curves[measure].items():
-            areas = {label: found[label].area() for label in better[measure].values()}
+            areas = {label: found[label].area() for label in complete(found, others_in(found))}
             best, mine = max(areas, key=areas.get), found[DEFAULT].area()
             result = verdict(mine, areas[best])
             counts[result] += 1
@@ -235,9 +258,9 @@ def print_contest(curves, better):
 def gap(found, name, better):
     """The area of a strategy, and the best of the others."""
     mine = better.get(name, name)
-    others = set(better.values()) - {mine}
-    if name != BEFORE:
-        others |= {DEFAULT} - {mine}
+    others = complete(found, [label for label in others_in(found) if label != mine])
+    if name not in (DEFAULT, BEFORE):
+        others.append(DEFAULT)
     return found[mine].area(), max(found[label].area() for label in others)
 
 
@@ -298,7 +321,7 @@ def main(task, *arguments):
     curves, views = read(suite, *map(Path, arguments[1:])), views_of(suite)
     better = better_views(curves, views)
     print_views(curves, views)
-    print_contest(curves, better)
+    print_contest(curves)
     print_gaps(curves, better, views)
     print_means(curves)
     print_labels_needed(curves)

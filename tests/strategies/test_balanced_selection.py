@@ -48,6 +48,18 @@ def test_each_class_takes_its_share_of_the_nearest(snapshot, budget):
     assert chosen == in_turn
 
 
+def test_a_class_without_a_boundary_gets_random_examples():
+    rng, size = np.random.default_rng(0), 1000
+    embeddings = rng.normal(size=(size, 3))
+    head = np.zeros((2, 3)), np.array([1.0, -300.0])
+    snapshot = Snapshot(np.tile([1.0, 0.0], (size, 1)), None, embeddings, head)
+    asked = [
+        BalancedSelection().rank(snapshot, 2, np.random.default_rng(seed)) for seed in range(200)
+    ]
+    # The mean of 400 draws from 0 to 999 has a standard deviation of 14.4.
+    assert np.mean(asked) == pytest.approx(499.5, abs=60)
+
+
 @settings(max_examples=100)
 @given(embedded_pools())
 def test_distances_are_those_to_the_foot_points(snapshot):

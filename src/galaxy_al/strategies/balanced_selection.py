@@ -35,12 +35,12 @@ class BalancedSelection(Strategy):
     view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """The ``budget`` askable indices, ties by index; the classes' nearest come first.
+        """The ``budget`` askable indices, ties at random; the classes' nearest come first.
 
         Class after class takes its share of those still there; what does not divide goes to the
-        first classes.
+        first classes. A class without labels has no boundary: all are as far from it.
         """
-        candidates = snapshot.askable()
+        candidates = rng.permutation(snapshot.askable())
         distances = boundary_distances(snapshot, candidates)
         budget, n_classes = min(budget, len(candidates)), snapshot.n_classes
         left, taken, turns = np.arange(len(candidates)), [], []
