@@ -34,6 +34,7 @@ from galaxy_al.strategies.fair_cuts import FairCutsSession
 
 DEFAULT, BEFORE = "fair-cuts", "before"
 MEASURES = {"balanced_accuracy": "balanced accuracy", "average_precision": "average precision"}
+DECISIONS = {"f1": "F1 of the rare classes", "precision": "precision", "recall": "recall"}
 ROTATING = "galaxy, rotating"
 
 # None of these was looked at while the search was chosen.
@@ -113,7 +114,8 @@ def before(suite, path):
 def read(suite, results, before_path):
     """Curves by measure, setting and strategy."""
     table = Results(results, must_exist=True).table()
-    columns = ("setting", "label", "seed", "n_labels", *MEASURES, "rare_found")
+    measures = (*MEASURES, "rare_found", *DECISIONS)
+    columns = ("setting", "label", "seed", "n_labels", *measures)
     runs = defaultdict(list)
     for setting, label, seed, *row in zip(*(table[name] for name in columns)):
         runs[setting, label, seed].append(row)
@@ -128,7 +130,7 @@ def read(suite, results, before_path):
     for title, group in groups.items():
         for label, found in group.items():
             values = np.array(found)
-            for column, measure in enumerate((*MEASURES, "rare_found"), 1):
+            for column, measure in enumerate(measures[: values.shape[2] - 1], 1):
                 curves[measure][title][label] = Curve(values[0, :, 0], values[:, :, column])
     for by_setting in curves.values():
         for found in by_setting.values():
@@ -147,8 +149,8 @@ def add_same(found):
         found[ROTATING] = found["galaxy"]
 
 
-def views_of(suite):
-    """By strategy, the labels of its two views: that of the strategy first."""
+def views_of(suite, curves):
+    """By strategy that ran in all settings, the labels of its views: that of the strategy first."""
     views = {}
     for method in suite.strategies:
         name = method.label.partition(", ")[0]
@@ -156,7 +158,12 @@ def views_of(suite):
             views[ROTATING] = [ROTATING]
         elif name != DEFAULT:
             views.setdefault(name, []).append(method.label)
-    return views
+    settings = curves["average_precision"].values()
+    return {
+        name: labels
+        for name, labels in views.items()
+        if all(label in found for found in settings for label in labels)
+    }
 
 
 def mean_area(curves, label):
@@ -232,7 +239,7 @@ def verdict(mine, best):
 
 
 def figure(mean, error):
-    return f"{mean:.3f} ± {error:.3f}"
+    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
 
 
 def print_contest(curves):
@@ -282,6 +289,21 @@ def print_gaps(curves, better, views):
     print_table(["strategy", "within one error", *parts], rows)
 
 
+def print_all(curves, better, views):
+    """Every strategy in its better view, by kind of setting."""
+    kinds = defaultdict(list)
+    for setting in curves["average_precision"]:
+        kinds[next((kind for kind in ("thinned", "noisy") if kind in setting), "")].append(setting)
+    for kind, settings in kinds.items():
+        for measure, title in {**MEASURES, **({} if kind else DECISIONS)}.items():
+            rows, names = [], (DEFAULT, *([BEFORE] if measure in MEASURES else []), *views)
+            for name in names:
+                label = better.get(measure, better["average_precision"]).get(name, name)
+                areas = [curves[measure][setting][label].area() for setting in settings]
+                rows.append([name, *(figure(*area) for area in areas)])
+            print_table([title, *(setting.removesuffix(f"-{kind}") for setting in settings)], rows)
+
+
 def print_means(curves):
     rows = []
     for measure, title in {**MEASURES, "rare_found": "rare examples found"}.items():
@@ -318,11 +340,13 @@ def main(task, *arguments):
     if task == "before":
         before(suite, Path(arguments[1]))
         return
-    curves, views = read(suite, *map(Path, arguments[1:])), views_of(suite)
+    curves = read(suite, *map(Path, arguments[1:]))
+    views = views_of(suite, curves)
     better = better_views(curves, views)
     print_views(curves, views)
     print_contest(curves)
     print_gaps(curves, better, views)
+    print_all(curves, better, views)
     print_means(curves)
     print_labels_needed(curves)
 
