@@ -5,9 +5,10 @@
     galaxy-al bench run FOLDER/other-pools.toml --results RESULTS
     .venv/bin/python benchmarks/contest.py before SUITE FILE   the default's rule before, same head
     .venv/bin/python benchmarks/contest.py tables SUITE RESULTS FILE
+    .venv/bin/python benchmarks/contest.py figures SUITE RESULTS FOLDER
 
 Set GALAXY_AL_DATA as for benchmarks/head.py, and GALAXY_AL_HELD_OUT to what benchmarks/held_out.py
-made. ``tables`` prints the tables of docs/appendix/default.md.
+made. ``tables`` and ``figures`` make those of docs/appendix/default.md.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 import pools
 from galaxy_al.experiments.curves import Curve
 from galaxy_al.experiments.datasets import load_labeled_pool, own_pool, setting_title
+from galaxy_al.experiments.plots import demo_figure, save_figure
 from galaxy_al.experiments.results import Results
 from galaxy_al.experiments.suite import load_suite
 from galaxy_al.simulation import simulate
@@ -43,6 +45,9 @@ OTHER_POOLS = (
     "digits-1", "yeast4-1", "abalone19-1", "winequality-red-4-1", "news-2", "newstest-2",
     "photos100-3", "optdigits-2", "segment-2", "texture-3",
 )  # fmt: skip
+
+DRAWN = ("cifar100-3", "cifar100-10", "svhn-3", "cifar10-3-thinned", "svhn-3-noisy")
+LINES = (DEFAULT, "galaxy", "direct", "margin", "most-likely-positive", "random")
 
 
 class ThirdsSession(FairCutsSession):
@@ -332,6 +337,16 @@ def print_labels_needed(curves):
     print(f"At most 70% in {n_few} of {len(rows)}.")
 
 
+def draw(curves, folder):
+    """A figure for some of the settings: a few strategies, both measures."""
+    for setting in DRAWN:
+        panels = {
+            title: {label: curves[measure][setting][label] for label in LINES}
+            for measure, title in MEASURES.items()
+        }
+        save_figure(demo_figure(setting, panels), folder / f"default-{setting}", ["png"])
+
+
 def main(task, *arguments):
     if task == "pools":
         write_pools(Path(arguments[0]))
@@ -339,6 +354,9 @@ def main(task, *arguments):
     suite = load_suite(arguments[0], "frozen")
     if task == "before":
         before(suite, Path(arguments[1]))
+        return
+    if task == "figures":
+        draw(read(suite, Path(arguments[1]), Path("-")), Path(arguments[2]))
         return
     curves = read(suite, *map(Path, arguments[1:]))
     views = views_of(suite, curves)
