@@ -65,7 +65,7 @@ class Thirds(FairCuts):
     """The default's rule before; the first questions were random."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__(spread=1)
         self.explorer = None
 
     def open_session(self, start):
@@ -144,13 +144,13 @@ def read(suite, results, before_path):
 
 
 def add_same(found):
-    """With two classes these strategies are the same as others by definition."""
-    if "base" not in found:
+    """With two classes these strategies are the same as others by definition, and need no runs."""
+    if not {"base", ROTATING} & found.keys():
         for name in ("base", "confidence", "entropy"):
             for view in ("", ", balanced"):
-                found[name + view] = found["margin" + view]
+                found.setdefault(name + view, found["margin" + view])
         for name in ("galaxy", "direct", "most-likely-positive"):
-            found[f"{name}, pool"] = found[name]
+            found.setdefault(f"{name}, pool", found[name])
         found[ROTATING] = found["galaxy"]
 
 

@@ -16,7 +16,7 @@ def by_definition(column):
     low, middle, high = (float(np.quantile(column, q)) for q in (0.25, 0.5, 0.75))
     farthest = max(abs(value - middle) for value in column)
     unit = (high - low) / 1.35
-    if unit <= 1e-12 * farthest:
+    if unit <= 1e-150 * farthest:
         unit = statistics.pstdev(column)  # by exact fractions
     if unit < np.finfo(float).tiny:
         unit = 1.0

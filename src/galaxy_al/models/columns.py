@@ -10,7 +10,7 @@ from galaxy_al.models.log_odds import Table
 
 EXTREME = 3.0  # beyond so many units, only the logarithm of what is left counts
 _SPREADS_PER_UNIT = 1.35  # between the quartiles of a normal distribution
-_ROUNDING = 1e-12  # a distance of quartiles below this part of the largest distance is none
+_SMALLEST = 1e-150  # a distance of quartiles below this part of the largest distance is none
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class EvenColumns:
     ----------
     center, unit
         The median of each column, and the distance of its quartiles, as a standard deviation. Where
-        the quartiles are the same up to rounding, it is the standard deviation itself, and 1 for
-        a constant column.
+        the quartiles are the same, it is the standard deviation itself, or 1 for a constant column.
 
     Examples
     --------
@@ -42,7 +41,7 @@ class EvenColumns:
         largest = np.maximum(np.abs(exact - center).max(axis=0), np.finfo(float).tiny)
         spread = largest * ((exact - center) / largest).std(axis=0)
         between = (high - low) / _SPREADS_PER_UNIT
-        unit = np.where(between > _ROUNDING * largest, between, spread)
+        unit = np.where(between > _SMALLEST * largest, between, spread)
         return cls(center, np.where(unit > np.finfo(float).tiny, unit, 1))
 
     def even(self, rows: Table) -> Table:

@@ -38,10 +38,12 @@ class BalancedSelection(Strategy):
         """The ``budget`` askable indices, ties at random; the classes' nearest come first.
 
         Class after class takes its share of those still there; what does not divide goes to the
-        first classes. A class without labels has no boundary: all are as far from it.
+        first classes. All may be as far from a class without labels.
         """
-        candidates = rng.permutation(snapshot.askable())
+        candidates = snapshot.askable()
         distances = boundary_distances(snapshot, candidates)
+        order = rng.permutation(len(candidates))
+        candidates, distances = candidates[order], distances[order]
         budget, n_classes = min(budget, len(candidates)), snapshot.n_classes
         left, taken, turns = np.arange(len(candidates)), [], []
         for target in range(n_classes):

@@ -53,8 +53,8 @@ class FairCuts(Strategy):
     sample
         The share of random questions once all classes are found.
     spread
-        Of how many examples at a cut, at most, the one farthest from all labels is asked for; 1
-        does not spread. Without embeddings there is no spreading.
+        How many examples at a cut are compared, at most. The one farthest from all labels and open
+        questions is asked; 1 does not spread. Without embeddings there is no spreading.
 
     Examples
     --------
@@ -189,12 +189,12 @@ class FairCutsSession(GuessingSession):
         return target
 
     def _at_cut(self, target: int) -> int:
-        """Of the free examples nearest to the middle of a cut the one farthest from all labels."""
+        """Of the free examples nearest to the middle of a cut, the one farthest from the known."""
         if target not in self._rankings:
             self._rank_classes()
         labeled, embeddings = self._rankings[target], self.snapshot.embeddings
         n_near = min(sum(labeled.is_target), self._strategy.spread)
-        near = list(islice(self._around_cut(labeled), max(n_near, 1)))
+        near = list(islice(self._around_cut(labeled), n_near))
         if len(near) == 1 or embeddings is None:
             return near[0]
         return self._apart.farthest(near, self._assumed, embeddings)

@@ -12,6 +12,8 @@ from galaxy_al.graphs.distances import Columns, squared_distances
 
 _MOST_RECENT = 100  # taken examples that are looked up one by one, before all are put together
 
+_ROUNDING = 1e-10  # of the largest squared distance
+
 
 class Apart:
     """Chooses examples far from those that are taken, and remembers where most of these are.
@@ -25,7 +27,7 @@ class Apart:
 
     def __init__(self) -> None:
         self._members: frozenset[int] = frozenset()
-        self._columns = Columns(np.empty((1, 1)))
+        self._columns = Columns(np.zeros((1, 1)))
 
     def farthest(
         self,
@@ -33,14 +35,18 @@ class Apart:
         taken: Mapping[int, object],
         embeddings: NDArray[np.floating[Any]],
     ) -> int:
-        """The candidate whose nearest taken example is farthest; the first of several."""
+        """The candidate whose nearest taken example is farthest; the first of several.
+
+        Distances count as the same if they differ by rounding only.
+        """
         n_recent = len(taken) - len(self._members)
         if n_recent > _MOST_RECENT or not (self._members and self._members <= taken.keys()):
             self._members = frozenset(taken)
             self._columns = Columns(embeddings[sorted(taken)])
         points = embeddings[list(candidates)]
-        nearest = self._columns.squared_distances(points).min(axis=1)
+        distances = self._columns.squared_distances(points)
         if recent := [index for index in taken if index not in self._members]:
-            apart = squared_distances(points, embeddings[recent]).min(axis=1)
-            nearest = np.minimum(nearest, apart)
-        return candidates[int(nearest.argmax())]
+            distances = np.hstack([distances, squared_distances(points, embeddings[recent])])
+        nearest = distances.min(axis=1)
+        is_farthest = nearest >= nearest.max() - _ROUNDING * distances.max()
+        return candidates[int(is_farthest.argmax())]
