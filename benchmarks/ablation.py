@@ -80,6 +80,7 @@ VARIANTS = {
     "the default": (FairCuts(), "auto"),
     "without discovery": (FairCuts(discover=0), "auto"),
     "without a sample afterwards": (FairCuts(sample=0), "auto"),
+    "without spreading": (FairCuts(spread=1), "auto"),
     "the narrowest cut of all classes, no turns": (NarrowestFirst(), "auto"),
     "a cut between any two labels that differ": (AnyCut(), "auto"),
     "galaxy": ("galaxy", "auto"),

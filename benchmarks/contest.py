@@ -171,30 +171,32 @@ def views_of(suite, curves):
     }
 
 
-def mean_area(curves, label):
-    return np.mean([found[label].area()[0] for found in curves.values()])
-
-
 def better_views(curves, views):
     """The view that has the higher mean over all settings, by measure and strategy."""
     return {
         measure: {
-            name: max(labels, key=view_areas(curves[measure], labels).get)
+            name: max(labels, key=means_over_settings(curves[measure], labels).get)
             for name, labels in views.items()
         }
         for measure in MEASURES
     }
 
 
-def view_areas(curves, labels):
-    """The mean areas of the views of a strategy, from the starts that both have."""
-    areas = dict.fromkeys(labels, 0.0)
+def means_over_settings(curves, labels, figure_of=Curve.area):
+    """A figure of each of some strategies, from the starts that all of them have."""
+    means = dict.fromkeys(labels, 0.0)
     for found in curves.values():
         n_starts = min(len(found[label].runs) for label in labels)
         for label in labels:
             curve = Curve(found[label].n_labels, found[label].runs[:n_starts])
-            areas[label] += curve.area()[0] / len(curves)
-    return areas
+            means[label] += figure_of(curve)[0] / len(curves)
+    return means
+
+
+def defaults(curves, measure="average_precision"):
+    """The default, and its rule before if that ran in all settings."""
+    has_before = all(BEFORE in found for found in curves[measure].values())
+    return (DEFAULT, BEFORE) if has_before else (DEFAULT,)
 
 
 def others_in(found):
@@ -226,7 +228,7 @@ def print_views(curves, views):
         if len(labels) == 2:
             by_view, cells = {named_view(label): label for label in labels}, [name]
             for measure in MEASURES:
-                areas = view_areas(curves[measure], labels)
+                areas = means_over_settings(curves[measure], labels)
                 pair = [areas[by_view[view]] for view in both]
                 cells += [
                     f"**{area:.3f}**" if area == max(pair) else f"{area:.3f}" for area in pair
@@ -278,7 +280,7 @@ def gap(found, name, better):
 
 def print_gaps(curves, better, views):
     rows = []
-    for name in (DEFAULT, BEFORE, *views):
+    for name in (*defaults(curves), *views):
         gaps = {
             measure: [gap(found, name, better[measure]) for found in curves[measure].values()]
             for measure in MEASURES
@@ -301,7 +303,7 @@ def print_all(curves, better, views):
         kinds[next((kind for kind in ("thinned", "noisy") if kind in setting), "")].append(setting)
     for kind, settings in kinds.items():
         for measure, title in {**MEASURES, **({} if kind else DECISIONS)}.items():
-            rows, names = [], (DEFAULT, *([BEFORE] if measure in MEASURES else []), *views)
+            rows, names = [], (*defaults(curves, measure), *views)
             for name in names:
                 label = better.get(measure, better["average_precision"]).get(name, name)
                 areas = [curves[measure][setting][label].area() for setting in settings]
@@ -310,15 +312,14 @@ def print_all(curves, better, views):
 
 
 def print_means(curves):
-    rows = []
+    rows, names = [], defaults(curves)
     for measure, title in {**MEASURES, "rare_found": "rare examples found"}.items():
-        found = curves[measure].values()
-        ends = [np.mean([each[label].last()[0] for each in found]) for label in (DEFAULT, BEFORE)]
         if measure in MEASURES:
-            areas = [mean_area(curves[measure], label) for label in (DEFAULT, BEFORE)]
-            rows.append([f"{title}, all rounds", *(f"{area:.4f}" for area in areas)])
-        rows.append([f"{title}, at the end", *(f"{end:.4f}" for end in ends)])
-    print_table(["mean over the settings", "fair-cuts", "before"], rows)
+            areas = means_over_settings(curves[measure], names)
+            rows.append([f"{title}, all rounds", *(f"{areas[name]:.4f}" for name in names)])
+        ends = means_over_settings(curves[measure], names, Curve.last)
+        rows.append([f"{title}, at the end", *(f"{ends[name]:.4f}" for name in names)])
+    print_table(["mean over the settings", *names], rows)
 
 
 def print_labels_needed(curves):
