@@ -85,6 +85,7 @@ def take_pictures(page, digit, folder):
     page.screenshot(path=folder / "grid.png")
     page.emulate_media(color_scheme="dark")
     page.keyboard.press("f")
+    expect(page.locator("#grid img").first).to_be_visible(timeout=60_000)
     page.wait_for_timeout(3000)
     page.screenshot(path=folder / "find.png")
 

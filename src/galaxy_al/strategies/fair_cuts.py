@@ -54,7 +54,7 @@ class FairCuts(Strategy):
         The share of random questions once all classes are found.
     spread
         How many examples at a cut are compared, at most. The one farthest from all labels and open
-        questions is asked; 1 does not spread. Without embeddings there is no spreading.
+        questions is asked. With 1, or without embeddings, the one nearest to the cut is asked.
 
     Examples
     --------
