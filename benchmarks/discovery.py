@@ -25,7 +25,7 @@ import numpy as np
 from galaxy_al import Learner, Snapshot
 from galaxy_al.experiments.datasets import load_labeled_pool
 from galaxy_al.graphs.local_outliers import local_outliers
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import row_blocks
 from galaxy_al.strategies import Discovery
 from galaxy_al.system.threads import run_in_threads
 from pools import HELD_OUT, OTHERS, PACKAGED, load

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from galaxy_al.models.auto import AutoTrainer
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import row_blocks
 from galaxy_al.system.threads import run_in_threads
 
 WIDTHS = {100_000: 256, 1_000_000: 256, 10_000_000: 64}

@@ -4,7 +4,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from hypothesis import HealthCheck, settings
 
-from galaxy_al.graphs import ranking
+from galaxy_al.graphs import buckets, places, ranking, sorted_rows
 
 settings.register_profile(
     "house",
@@ -36,12 +36,13 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(params=["as they are", "tiny"])
 def bucket_sizes(request, monkeypatch):
-    """Small test pools fit into one shard and one bucket: also try them cut into many."""
+    """Small test pools fit into one chunk and one bucket: also try them cut into many."""
     if request.param == "tiny":
-        monkeypatch.setattr(ranking, "SHARD", 4)
+        monkeypatch.setattr(sorted_rows, "CHUNK", 4)
         monkeypatch.setattr(ranking, "_FINE_ROWS", 1)
         monkeypatch.setattr(ranking, "_COARSE_ROWS", 3)
-        monkeypatch.setattr(ranking, "_MANY_ROWS", 2)
+        for module in (buckets, places, ranking):
+            monkeypatch.setattr(module, "MANY_ROWS", 2)
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from sklearn import metrics
 
 from galaxy_al import Learner, Snapshot
 from galaxy_al.metrics import calibration_error
-from galaxy_al.simulation import noisy_annotator, play_round
+from galaxy_al.shards import sharded
+from galaxy_al.simulation import noisy_annotator, play_round, simulate
 
 
 def answers(truth, flip_rate, seed=0, **kwargs):
@@ -111,3 +112,16 @@ def test_scores_from_elsewhere_are_judged_as_they_are():
     judged = play_round(learner, truth, scores=lambda learner: exact)
     assert judged.balanced_accuracy == judged.f1 == judged.precision == judged.recall == 1
     assert judged.log_loss == judged.brier == judged.calibration_error == 0
+
+
+@pytest.mark.parametrize("strategy", [None, "galaxy", "base"])
+@pytest.mark.parametrize("goal", ["classifier", "find-all"])
+def test_a_pool_in_shards_is_simulated_as_in_memory(strategy, goal):
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], [12, 30, 1500])
+    pool = rng.normal(size=(len(truth), 16)) + 1.5 * rng.normal(size=(3, 16))[truth]
+    pool = pool.astype(np.float16)[(order := rng.permutation(len(truth)))]
+    options = {"strategy": strategy, "goal": goal, "batch_size": 20, "rounds": 5}
+    in_memory = simulate(pool, truth[order], **options)
+    in_shards = simulate(sharded(pool, [0, 100, 1100, len(pool)]), truth[order], **options)
+    assert in_memory == in_shards

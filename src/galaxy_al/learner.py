@@ -17,6 +17,7 @@ from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.heads import make_trainer
 from galaxy_al.models.protocols import AnyHead, TrainedModel
 from galaxy_al.models.words import WordTrainer
+from galaxy_al.shards import ShardedTable
 from galaxy_al.snapshot import Snapshot, checked_table
 from galaxy_al.strategies import Session, Strategy, make_strategy
 from galaxy_al.strategies.copying import fork
@@ -62,7 +63,8 @@ class Learner:
     Parameters
     ----------
     pool
-        N x d embeddings; or images, as an array or a pool, for a network that takes them.
+        N x d embeddings, as an array or a `ShardedPool`; or images, as an array or a pool, for a
+        network that takes them.
     n_classes
         The number K of classes; the last one is the majority class.
     strategy
@@ -124,6 +126,11 @@ class Learner:
         self._trainer = make_trainer(
             head, n_classes=n_classes, seed=seed, needs=self.strategy.needs
         )
+        if isinstance(self.pool, ShardedTable) and isinstance(head, str) and head != "auto":
+            raise InvalidArgument(
+                f"The head {head!r} needs the whole pool at once, and this one is in shards. "
+                "Choose: auto."
+            )
         if texts is not None and self.goal.is_eager and isinstance(self._trainer, AutoTrainer):
             self._trainer = WordTrainer(self._trainer, texts)
         self._seed, self._rng = seed, np.random.default_rng(seed)
@@ -267,8 +274,8 @@ class Learner:
         self.strategy.check(self.snapshot)
         self.explore.check(self.snapshot)
         pretrained = self.snapshot
-        if isinstance(self.pool, np.ndarray) and self.pool.ndim == 2:
-            pretrained = replace(pretrained, embeddings=self.pool, head=None)
+        if isinstance(self.pool, np.ndarray | ShardedTable) and self.pool.ndim == 2:
+            pretrained = pretrained.with_embeddings(self.pool)
         # A generator of its own: the first batch of a seed is the same for all strategies.
         for strategy in (self.strategy, self.explore):
             strategy.prepare(pretrained, rng=np.random.default_rng([self._seed, 1]))
@@ -281,7 +288,9 @@ class Learner:
 
 
 def checked_pool(pool: Any) -> Any:
-    """Images as they are, and anything else as a table of finite numbers."""
+    """Images and tables in shards as they are, and anything else as a table of finite numbers."""
+    if isinstance(table := getattr(pool, "vectors", pool), ShardedTable):
+        return table
     items = getattr(pool, "items", pool)
     is_images = isinstance(pool, Pool) and pool.modality.goes_to_networks
     return pool if is_images or np.ndim(items) == 4 else checked_table(items)

@@ -149,8 +149,9 @@ def play_round(
     generator_state = learner.generator_state
     learner.refit()
     begin = time.perf_counter()
-    table = learner.proba if scores is None else scores(learner)
-    balanced = learner.snapshot.balanced if scores is None else table
+    # A pool in shards is judged in one piece; so is the truth.
+    table = np.asarray(learner.proba if scores is None else scores(learner))
+    balanced = np.asarray(learner.snapshot.balanced) if scores is None else table
     majority, labeled = learner.n_classes - 1, list(learner.state.labels)
     decided = choose_thresholds(DEFAULT_RULE, table, table.mean(axis=0)).classes(table)
     judged = Round(

@@ -161,7 +161,6 @@ def test_tables_too_large_to_keep_are_made_again(n_kept, monkeypatch):
     labels = {i: int(truth[i]) for i in range(0, 240, 3)}
     expected = KernelTrainer(n_classes=3).fit(embeddings, labels).proba(embeddings)
     monkeypatch.setattr(kernel_space, "_KEPT_BYTES", n_kept * 4 * 240)
-    monkeypatch.setattr(kernel_space, "_ROWS_AT_ONCE", 7)
     trainer = KernelTrainer(n_classes=3)
     trainer.fit(embeddings, dict(list(labels.items())[:30]))
     model = trainer.fit(embeddings, labels)

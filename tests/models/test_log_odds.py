@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from galaxy_al.models.log_odds import cutoff
+from galaxy_al.models.cutoffs import cutoff
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=40, unique=True), st.data())

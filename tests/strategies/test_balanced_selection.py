@@ -70,13 +70,13 @@ def test_distances_are_those_to_the_foot_points(snapshot):
         )
         expected = [[distance_to_class(same, i, k) for k in range(same.n_classes)] for i in free]
         np.testing.assert_allclose(
-            boundary_distances(same, free), expected, rtol=tolerance, atol=tolerance
+            boundary_distances(same)[free], expected, rtol=tolerance, atol=tolerance
         )
 
 
 def test_two_classes_with_the_same_weights_have_no_boundary_between_them():
     head = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 1.0, 0.0])
     snapshot = Snapshot([[0.1, 0.8, 0.1]], None, np.array([[2.0, 1.0]]), head)
-    distances = boundary_distances(snapshot, np.array([0]))[0]
+    distances = boundary_distances(snapshot)[0]
     assert distances[0] == np.inf
     assert distances[1] == distances[2] == pytest.approx(2 / np.sqrt(2))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import row_blocks
 
 Table = NDArray[np.floating[Any]]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.graphs.distances import combine, squares
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import random_rows, row_blocks
 from galaxy_al.system.threads import run_in_threads
 
 SIZES = (200, 600, 2000)  # of sets of references, each within the next
@@ -76,7 +76,7 @@ def local_outliers(embeddings: Table) -> LocalOutliers:
     >>> int(local_outliers(pool).indices[0])
     99
     """
-    candidates = np.sort(_shuffled(len(embeddings), 0)[:_CANDIDATES])
+    candidates = np.sort(_random(len(embeddings), _CANDIDATES, seed=0))
     references = _References(embeddings, choose_references(len(embeddings)), candidates)
     logs, scales = np.zeros(len(candidates)), np.empty(len(candidates))
 
@@ -98,11 +98,11 @@ def local_outliers(embeddings: Table) -> LocalOutliers:
 
 def choose_references(size: int) -> NDArray[np.intp]:
     """Random examples that all others are compared with, 2,000 or half of a smaller pool."""
-    return _shuffled(size, 1)[: min(SIZES[-1], -(-size // 2))]
+    return _random(size, min(SIZES[-1], -(-size // 2)), seed=1)
 
 
-def _shuffled(size: int, seed: int) -> NDArray[np.intp]:
-    return np.random.default_rng(seed).permutation(size)
+def _random(size: int, count: int, seed: int) -> NDArray[np.intp]:
+    return random_rows(size, count, np.random.default_rng(seed))
 
 
 class _References:

@@ -7,26 +7,29 @@ frequent the classes are is read off the pool and not off the labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.models.calibration import fit_sharpness
+from galaxy_al.models.cutoffs import cutoff
 from galaxy_al.models.effective_rank import effective_rank
 from galaxy_al.models.forest import Forest, fit_forest, held_out_log_proba
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
-from galaxy_al.models.log_odds import Table, cutoff, log_softmax, rare_log_odds, softmax
-from galaxy_al.snapshot import Snapshot, balanced_proba, row_blocks
-from galaxy_al.system.threads import run_in_threads
+from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds, softmax
+from galaxy_al.shards import Rows, map_parts, map_rows, reduce_rows, row_blocks
+from galaxy_al.snapshot import Snapshot, balanced_proba
 
 FEW_DIRECTIONS = 10  # up to so many, columns are evened out and trees averaged in
 _EMBEDDINGS = {"width": 0.75, "linear": 1.0}
 _TABLES = {"width": 0.6, "linear": 1.0, "per_column": True}
 _CANDIDATES = 50_000  # examples that the trees look at: those likeliest to be rare
 _ROWS_AT_ONCE = 1 << 14
+_UNITS = 1 << 40  # in which probabilities are counted
 
 
 class AutoTrainer:
@@ -56,23 +59,23 @@ class AutoTrainer:
         kernel = self._kernel.fit(pool, labels)
         known = np.array(sorted(labels), dtype=np.intp)
         targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
-        logits, held_out = kernel.logits(pool), kernel.held_out
+        held_out = kernel.held_out
         assert held_out is not None
-        trees, trees_from = None, -np.inf
+        model = AutoModel(kernel, keep_head=self._keep_head)
         if self._has_trees and len(set(targets.tolist())) > 1:
             rows = pool[known], targets, self._n_classes, self._seed
-            trees = fit_forest(*rows)
-            trees_from = cutoff(rare_log_odds(logits), _CANDIDATES)
+            trees_from = cutoff(_odds(kernel.logits(pool)), _CANDIDATES)
+            model = replace(model, trees=fit_forest(*rows), trees_from=trees_from)
             held_out = (log_softmax(held_out) + held_out_log_proba(*rows)) / 2
-        if not self._keep_head:
-            kernel = replace(kernel, scored=None)
-        model = AutoModel(kernel, trees, trees_from, keep_head=self._keep_head)
-        model.average_in_trees(logits, pool)
         model = replace(model, sharpness=fit_sharpness(held_out, targets))
-        proba = model.calibrated_proba(logits)
+        proba = model.proba(pool)
         priors = _class_priors(proba, known, targets)
         unseen = HeldOut(known, targets, softmax(model.sharpness * held_out))
-        return replace(model, class_priors=priors, scored=(pool, proba), held_out=unseen)
+        if not self._keep_head:
+            kernel = replace(kernel, scored=None)
+        return replace(
+            model, kernel=kernel, class_priors=priors, scored=(pool, proba), held_out=unseen
+        )
 
     def _prepare(self, pool: Table) -> None:
         self._pool = pool
@@ -141,9 +144,16 @@ class AutoModel:
         """
         if self.scored is not None and self.scored[0] is pool:
             return self.scored[1]
-        logits = self.kernel.logits(pool)
-        self.average_in_trees(logits, pool)
-        return self.calibrated_proba(logits)
+        last_layer, n_classes = self.kernel.last_layer, self.n_classes
+        if self.trees is None:
+            finish: Any = partial(_proba_of, self.sharpness, last_layer)
+            table = self.kernel.features(pool)
+        else:
+            finish = partial(_proba_of, self.sharpness, _as_they_are)
+            average = partial(_average_in_trees, self.trees, self.trees_from)
+            table = map_parts(average, self.kernel.logits(pool), pool, n_columns=n_classes)
+        proba: Table = map_rows(finish, table, n_columns=n_classes)
+        return proba
 
     def balanced(self, pool: Table) -> Table:
         """The class probabilities of all examples, as if all classes were as frequent."""
@@ -160,25 +170,33 @@ class AutoModel:
             features, head = self.kernel.features(pool), (weights, bias)
         return Snapshot(proba, labels, features, head, class_priors=priors)
 
-    def average_in_trees(self, logits: Table, pool: Table) -> None:
-        """Average the kernel head's log probabilities with the trees', where these count."""
-        if self.trees is None:
-            return
-        which = np.flatnonzero(rare_log_odds(logits) >= self.trees_from)
-        for low, high in row_blocks(len(which), _ROWS_AT_ONCE):
-            rows = which[low:high]
-            logits[rows] = (log_softmax(logits[rows]) + self.trees.log_proba(pool[rows])) / 2
 
-    def calibrated_proba(self, logits: Table) -> Table:
-        """Turn logits into probabilities, in place."""
+def _as_they_are(logits: Table) -> Table:
+    return logits
 
-        def finish(bounds: tuple[int, int]) -> None:
-            rows = logits[slice(*bounds)]
-            rows *= rows.dtype.type(self.sharpness)
-            softmax(rows, out=rows)
 
-        run_in_threads(finish, row_blocks(len(logits), _ROWS_AT_ONCE))
-        return logits
+def _proba_of(sharpness: float, logits_of: Callable[[Table], Table], rows: Table) -> Table:
+    """The calibrated probabilities of a block of examples."""
+    logits = logits_of(rows)
+    logits = logits * logits.dtype.type(sharpness)
+    return softmax(logits, out=logits)
+
+
+def _odds(logits: Table) -> Table:
+    odds: Table = map_parts(
+        lambda rows: Rows(rows.start, rare_log_odds(rows.values)[:, None]), logits, n_columns=1
+    )
+    return odds
+
+
+def _average_in_trees(trees: Forest, trees_from: float, logits: Rows, pool: Rows) -> Rows:
+    """Average the kernel head's log probabilities with the trees', where these count."""
+    averaged = logits.values.copy()
+    which = np.flatnonzero(rare_log_odds(averaged) >= trees_from)
+    for low, high in row_blocks(len(which), _ROWS_AT_ONCE):
+        rows = which[low:high]
+        averaged[rows] = (log_softmax(averaged[rows]) + trees.log_proba(pool.values[rows])) / 2
+    return Rows(logits.start, averaged)
 
 
 def _class_priors(
@@ -189,14 +207,22 @@ def _class_priors(
     class_priors = np.zeros(proba.shape[1])
     if len(seen) < 2:
         return class_priors
-    blocks = list(row_blocks(len(proba), _ROWS_AT_ONCE))
-    sums = np.zeros((len(blocks), proba.shape[1]))
-
-    def add_up(number: int) -> None:
-        sums[number] = proba[slice(*blocks[number])].sum(axis=0, dtype=np.float64)
-
-    run_in_threads(add_up, range(len(blocks)))
-    total = sums.sum(axis=0) - proba[known].sum(axis=0, dtype=np.float64)
+    sums = reduce_rows(_sums, _added, proba)
+    total = np.array([units / _UNITS for units in sums])
+    total -= proba[known].sum(axis=0, dtype=np.float64)
     total += np.bincount(targets, minlength=len(total))
     class_priors[seen] = np.maximum(total, 0)[seen] / len(proba)
     return class_priors
+
+
+def _sums(part: Rows) -> list[int]:
+    """The sum of each column, in whole units: however they are added up, it is the same."""
+    sums = [0] * part.values.shape[1]
+    for low, high in row_blocks(len(part.values), _ROWS_AT_ONCE):
+        units = np.rint(part.values[low:high].astype(np.float64) * _UNITS).astype(np.int64)
+        sums = _added(sums, units.sum(axis=0).tolist())
+    return sums
+
+
+def _added(one: list[int], other: list[int]) -> list[int]:
+    return [mine + others for mine, others in zip(one, other)]

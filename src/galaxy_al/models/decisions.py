@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.log_odds import Table
-from galaxy_al.snapshot import reweighted, row_blocks
+from galaxy_al.shards import row_blocks
+from galaxy_al.snapshot import reweighted
 
 DEFAULT_RULE = "f1"
 LIKELIEST = "likeliest"  # the rule of a model that was saved without one

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from galaxy_al.models.log_odds import Table
+from galaxy_al.shards import random_rows
 
 _SAMPLE = 1000
 _FARTHEST = 3.0  # median distances from the middle
@@ -27,7 +28,7 @@ def effective_rank(pool: Table, seed: int) -> float:
     >>> round(effective_rank(copies, seed=0))
     2
     """
-    order = np.random.default_rng(seed).permutation(len(pool))[:_SAMPLE]
+    order = random_rows(len(pool), _SAMPLE, np.random.default_rng(seed))
     points = np.asarray(pool[np.sort(order)], dtype=np.float64)
     points -= np.median(points, axis=0)
     points /= np.abs(points).max() or 1.0

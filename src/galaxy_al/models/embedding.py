@@ -79,14 +79,25 @@ def embed(
     with locked(folder / "lock"):  # two runs at once do the work once
         kept = VectorCache(folder, len(pool), embedder)
         if todo := kept.todo():
-            encoder = _load_encoder(embedder)
-            prepare = partial(_prepare, pool.items, encoder, embedder.side)
-            batches, total = _prepare_ahead(prepare, todo, size), -(-len(todo) // size)
+            batches, total = (
+                embedded_batches(pool.items, todo, embedder, size),
+                -(-len(todo) // size),
+            )
             hidden = not show_progress
-            for batch in track(batches, "Embedding", total, transient=True, disable=hidden):
-                vectors, bad = _embed_batch(encoder, batch.prepared)
-                kept.write(vectors, batch.bad | bad)
+            for found in track(batches, "Embedding", total, transient=True, disable=hidden):
+                kept.write(*found)
         return Embedded(kept.vectors(), kept.bad())
+
+
+def embedded_batches(
+    items: Any, todo: Sequence[int], embedder: Embedder, batch_size: int
+) -> Iterator[tuple[dict[int, Vectors], dict[int, str]]]:
+    """The vectors of some items by index, and why others have none, batch by batch."""
+    encoder = _load_encoder(embedder)
+    prepare = partial(_prepare, items, encoder, embedder.side)
+    for batch in _prepare_ahead(prepare, todo, batch_size):
+        vectors, bad = _embed_batch(encoder, batch.prepared)
+        yield vectors, batch.bad | bad
 
 
 def _load_encoder(embedder: Embedder) -> Encoder:

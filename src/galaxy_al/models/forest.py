@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.models.folds import even_folds
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, Table
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import row_blocks
 from galaxy_al.system.threads import run_in_threads
 
 N_TREES = 100

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.models.cutoffs import cutoff
 from galaxy_al.models.folds import even_folds
 from galaxy_al.models.kernel_space import (
     KernelSpace,
@@ -15,10 +17,10 @@ from galaxy_al.models.kernel_space import (
     Table,
     kernel_times,
 )
-from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, cutoff, rare_log_odds, softmax
+from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, rare_log_odds, softmax
 from galaxy_al.models.logistic import LogisticFit
 from galaxy_al.models.triangular import triangular_inverse
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import Rows, map_parts, map_rows, reduce_rows, row_blocks
 from galaxy_al.system.threads import one_blas_thread, run_in_threads
 
 # Of the prior on the weights: with few labels it holds them back, with many it is outweighed.
@@ -33,7 +35,6 @@ _CANDIDATES = 5_000
 _MOST_CANDIDATES = 0.5
 _REFINED_AT_ONCE = 1 << 16
 _LABELS_AT_ONCE = 256
-_ROWS_AT_ONCE = 1 << 14
 _JITTER = 1e-6  # on the diagonal: copies among the landmarks do no harm
 
 
@@ -93,7 +94,9 @@ class KernelTrainer:
             )
         model = KernelModel(
             space=kernel.space,
-            landmarks=pool[known[landmarks]].astype(np.result_type(pool, np.float32), copy=False),
+            landmarks=pool[known[landmarks]].astype(
+                np.result_type(pool.dtype, np.float32), copy=False
+            ),
             axes=fitted.axes,
             slopes=kernel.slopes(known[landmarks], fitted.axes),
             head=fitted.head,
@@ -143,58 +146,47 @@ class KernelModel:
         if self.scored is not None and self.scored[0] is pool:
             return self.scored[1]
         if self.coarse is None:
-            return self._fine_features(pool)
+            return self.fine_features(pool)
         found = self._coarse_features(pool, self.coarse)
-        self._refine(found, pool, np.flatnonzero(self._odds(found) >= self.coarse.all_from))
-        return found
+        return self._refined(found, self._odds(found), pool, self.coarse.all_from)
 
     def looking_first(self, coarse: Coarse, pool: Table) -> KernelModel:
         """The same model, which looks through the pool with some of the landmarks first."""
         found = self._coarse_features(pool, coarse)
         odds = self._odds(found)
         all_from = cutoff(odds, _n_candidates(odds))
-        self._refine(found, pool, np.flatnonzero(odds >= all_from))
-        return replace(self, coarse=replace(coarse, all_from=all_from), scored=(pool, found))
+        scored = pool, self._refined(found, odds, pool, all_from)
+        return replace(self, coarse=replace(coarse, all_from=all_from), scored=scored)
 
-    def _refine(self, features: Table, pool: Table, which: NDArray[np.intp]) -> None:
-        """Compute the features of some examples from all landmarks, in place."""
-        for low, high in row_blocks(len(which), _REFINED_AT_ONCE):
-            rows = which[low:high]
-            features[rows] = self._fine_features(pool[rows])
+    def _refined(self, features: Table, odds: Table, pool: Table, all_from: float) -> Table:
+        """The features, from all landmarks for examples with at least these log odds."""
+        work = partial(_refine, replace(self, held_out=None, scored=None), all_from)
+        refined: Table = map_parts(work, features, odds, pool, n_columns=features.shape[1])
+        return refined
 
     def _coarse_features(self, pool: Table, coarse: Coarse) -> Table:
         landmarks = self.landmarks[coarse.landmarks]
         return kernel_times(self.space, pool, landmarks, coarse.axes, coarse.slopes)
 
-    def _fine_features(self, rows: Table) -> Table:
+    def fine_features(self, rows: Table) -> Table:
+        """The inputs of the last layer, from all landmarks."""
         return kernel_times(self.space, rows, self.landmarks, self.axes, self.slopes)
 
     def logits(self, pool: Table) -> Table:
         """The logits of all examples, N x K, in single precision."""
-        features = self.features(pool)
-        logits = np.empty((len(features), len(self.head[1])), np.float32)
-
-        def compute(bounds: tuple[int, int]) -> None:
-            logits[slice(*bounds)] = self._logits(features[slice(*bounds)])
-
-        run_in_threads(compute, row_blocks(len(features), _ROWS_AT_ONCE))
+        logits: Table = map_rows(self.last_layer, self.features(pool), n_columns=len(self.head[1]))
         return logits
+
+    @property
+    def last_layer(self) -> LastLayer:
+        """What turns features into logits."""
+        weights, bias = self.head
+        return LastLayer(weights.T.copy(), bias.astype(np.float32))
 
     def _odds(self, features: Table) -> Table:
-        """The log odds of being rare."""
-        odds = np.empty(len(features), np.float32)
-
-        def compute(bounds: tuple[int, int]) -> None:
-            odds[slice(*bounds)] = rare_log_odds(self._logits(features[slice(*bounds)]))
-
-        run_in_threads(compute, row_blocks(len(features), _ROWS_AT_ONCE))
+        """The log odds of being rare, N x 1."""
+        odds: Table = map_rows(partial(_rare_odds, self.last_layer), features, n_columns=1)
         return odds
-
-    def _logits(self, features: Table) -> Table:
-        weights, bias = self.head
-        logits: Table = features @ weights.T
-        logits += bias.astype(np.float32)
-        return logits
 
     def proba(self, pool: Table) -> Table:
         """The class probabilities of all examples, N x K.
@@ -202,6 +194,32 @@ class KernelModel:
         A class that had no label gets 0. While only one had, all are equally likely.
         """
         return softmax(self.logits(pool))
+
+
+@dataclass(frozen=True)
+class LastLayer:
+    """Turns features into logits."""
+
+    weights: Table
+    bias: Table
+
+    def __call__(self, features: Table) -> Table:
+        """The logits of a block of features."""
+        logits: Table = features @ self.weights
+        logits += self.bias
+        return logits
+
+
+def _rare_odds(last_layer: LastLayer, features: Table) -> Table:
+    return rare_log_odds(last_layer(features))[:, None]
+
+
+def _refine(model: KernelModel, all_from: float, features: Rows, odds: Rows, pool: Rows) -> Rows:
+    refined, which = features.values.copy(), np.flatnonzero(odds.values[:, 0] >= all_from)
+    for low, high in row_blocks(len(which), _REFINED_AT_ONCE):
+        rows = which[low:high]
+        refined[rows] = model.fine_features(pool.values[rows])
+    return Rows(features.start, refined)
 
 
 @dataclass(frozen=True)
@@ -234,9 +252,14 @@ class _Fitted:
 
 def _n_candidates(odds: Table) -> int:
     """How many examples are candidates for a rare class."""
+    n_likely: int = reduce_rows(_count_likely, lambda one, other: one + other, odds)
     least = min(_CANDIDATES, len(odds))
     most = max(least, int(_MOST_CANDIDATES * len(odds)))
-    return min(max(int(np.count_nonzero(odds >= _LIKELY)), least), most)
+    return min(max(n_likely, least), most)
+
+
+def _count_likely(odds: Rows) -> int:
+    return int(np.count_nonzero(odds.values >= _LIKELY))
 
 
 def _even_choice(

@@ -6,7 +6,6 @@ every example with every landmark; a sum of linear ones is one slope per column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,14 @@ from numpy.typing import NDArray
 
 from galaxy_al.graphs.distances import combine, squares
 from galaxy_al.models.columns import EvenColumns
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import (
+    BLOCK,
+    ShardedTable,
+    filled_block,
+    map_rows,
+    random_rows,
+    row_blocks,
+)
 from galaxy_al.system.threads import run_in_threads
 
 Table = NDArray[np.floating[Any]]
@@ -24,10 +30,7 @@ _SAMPLE = 1000  # examples whose distances give the kernel's width
 _CENTER_SAMPLE = 10_000  # examples whose mean is the middle
 _FARTHEST = 1e15  # from the pool's middle: squares stay finite
 FARTHEST_LINEAR = 10.0  # beyond this an example counts as if it were here, in the linear kernel
-_BLOCK_CELLS = 1 << 20  # of the kernel: a product of so many has little overhead, and fits a cache
 _KEPT_BYTES = 600_000_000  # of the kernel's table, from one training to the next
-_ROWS_AT_ONCE = 1 << 12
-_KEPT_ROWS_AT_ONCE = 1 << 10
 _GROUP = 100  # columns that are computed and kept together
 
 
@@ -60,8 +63,8 @@ class KernelSpace:
         per_column
             Whether to even out the columns and divide each by its standard deviation.
         """
-        order = np.random.default_rng(seed).permutation(len(pool))
-        sample: Table = np.asarray(pool[np.sort(order[:_CENTER_SAMPLE])])
+        order = random_rows(len(pool), _CENTER_SAMPLE, np.random.default_rng(seed))
+        sample: Table = np.asarray(pool[np.sort(order)])
         points: Table = np.asarray(pool[order[:_SAMPLE]], dtype=np.float64)
         columns = EvenColumns.of(sample) if per_column else None
         if columns is not None:
@@ -74,7 +77,7 @@ class KernelSpace:
             spread = ((sample - middle) / largest).std(axis=0)
             scale *= np.where(spread > 0, spread, 1)
         typical = _typical((points - middle) / scale)
-        exact = np.result_type(pool, np.float32)
+        exact = np.result_type(pool.dtype, np.float32)
         return cls(middle.astype(exact), scale * (width * np.sqrt(typical)), columns)
 
     def place(self, rows: Table, precision: Any = np.float32) -> Table:
@@ -142,30 +145,30 @@ class PoolKernel:
         If there is room, the second call keeps the Gaussian kernel, and later ones compute only
         what is new of it.
         """
-        if not self.has_room(len(some)):
+        if isinstance(self.pool, ShardedTable) or not self.has_room(len(some)):
             self._kept, self._table = {}, []
-            return kernel_times(self.space, self.pool, self.pool[some], weights, slopes)
+            group = _GROUP if self.has_room(len(some)) else None
+            return kernel_times(self.space, self.pool, self.pool[some], weights, slopes, group)
         sources, new = self._find(some.tolist())
         groups = [new[at : at + _GROUP] for at in range(0, len(new), _GROUP)]
-        columns = [_as_columns(self._points(some[group])).T for group in groups]
+        columns = [_group_of_columns(self.space.place(self.pool[some[at]])) for at in groups]
         targets = self._make_room(some, new)
         product = np.empty((len(self.pool), weights.shape[1]), dtype=np.float32)
 
         def add_up(bounds: tuple[int, int]) -> None:
             low, high = bounds
-            block_number, n_rows = low // _KEPT_ROWS_AT_ONCE, high - low
-            block = np.empty((len(some), n_rows), np.float32)
+            number = low // BLOCK
+            block = np.empty((len(some), BLOCK), np.float32)
             for group, which, inside in sources:
-                block[which] = self._table[group][block_number, inside, :n_rows]
-            rows = self.space.place_as_rows(self.pool[low:high])
+                block[which] = self._table[group][number, inside]
+            rows = self.space.place_as_rows(filled_block(self.pool[low:high]))
             for asked, points in zip(groups, columns):
                 block[asked] = _gaussian_of(points, rows.T)[: len(asked)]
             for group, which, inside in targets:
-                self._table[group][block_number, inside, :n_rows] = block[which]
-            product[low:high] = block.T @ weights
-            product[low:high] += _linear_part(rows, slopes)
+                self._table[group][number, inside] = block[which]
+            product[low:high] = (block.T @ weights + _linear_part(rows, slopes))[: high - low]
 
-        run_in_threads(add_up, row_blocks(len(self.pool), _KEPT_ROWS_AT_ONCE))
+        run_in_threads(add_up, row_blocks(len(self.pool), BLOCK))
         return product
 
     def _find(self, some: list[int]) -> tuple[list[_InGroup], list[int]]:
@@ -186,21 +189,12 @@ class PoolKernel:
             return []
         wanted = set(some.tolist())
         self._kept = {i: place for i, place in self._kept.items() if i in wanted}
-        n_blocks = -(-len(self.pool) // _KEPT_ROWS_AT_ONCE)
+        n_blocks = -(-len(self.pool) // BLOCK)
         while len(self._table) * _GROUP < len(some):
-            self._table.append(np.empty((n_blocks, _GROUP, _KEPT_ROWS_AT_ONCE), np.float32))
+            self._table.append(np.empty((n_blocks, _GROUP, BLOCK), np.float32))
         free = sorted(set(range(len(self._table) * _GROUP)) - set(self._kept.values()))
         self._kept |= dict(zip(some[new].tolist(), free))
         return _by_group(new, free[: len(new)])
-
-    def _points(self, some: NDArray[np.intp]) -> Table:
-        """Where some examples are, filled up to a group.
-
-        A product's last digits depend on how many columns it has: it always has as many.
-        """
-        points = np.zeros((_GROUP, self.pool.shape[1]), np.float32)
-        points[: len(some)] = self.space.place(self.pool[some])
-        return points
 
 
 _InGroup = tuple[int, NDArray[np.intp], NDArray[np.intp]]
@@ -221,35 +215,74 @@ def _typical(points: Table) -> float:
     return float(np.median(apart)) or float(apart.mean()) or 1.0
 
 
+@dataclass(frozen=True)
+class KernelSum:
+    """The kernel with landmarks, times one row of weights for each of those, of a block of rows.
+
+    Parameters
+    ----------
+    columns
+        The landmarks as columns, all together or in groups.
+    slopes
+        The same sum of linear kernels, from `PoolKernel.slopes`.
+    """
+
+    space: KernelSpace
+    columns: tuple[Table, ...]
+    weights: Table
+    slopes: Table
+    is_grouped: bool
+
+    def __call__(self, rows: Table) -> Table:
+        """The sums of some rows."""
+        placed = self.space.place_as_rows(rows)
+        if self.is_grouped:
+            near = np.empty((len(self.columns) * _GROUP, len(rows)), np.float32)
+            for number, group in enumerate(self.columns):
+                near[number * _GROUP : (number + 1) * _GROUP] = _gaussian_of(group, placed.T)
+            gaussian: Table = near[: len(self.weights)].T @ self.weights
+        else:
+            gaussian = _gaussian_of(placed, self.columns[0]) @ self.weights
+        gaussian += _linear_part(placed, self.slopes)
+        return gaussian
+
+
 def kernel_times(
-    space: KernelSpace, pool: Table, landmarks: Table, weights: Table, slopes: Table
+    space: KernelSpace,
+    pool: Table,
+    landmarks: Table,
+    weights: Table,
+    slopes: Table,
+    group: int | None = None,
 ) -> Table:
     """The kernel of a pool's examples with landmarks, times one row of weights for each of those.
-
-    The pool is read once, in blocks, by several threads.
 
     Parameters
     ----------
     slopes
         The same sum of linear kernels, from `PoolKernel.slopes`.
+    group
+        How many landmarks are computed together; by default all. The last digits depend on it.
     """
-    columns = _as_columns(space.place(landmarks))
+    placed = space.place(landmarks)
+    columns: tuple[Table, ...] = (_as_columns(placed),)
+    if group is not None:
+        bounds = row_blocks(len(placed), group)
+        columns = tuple(_group_of_columns(placed[low:high]) for low, high in bounds)
     weights = weights.astype(np.float32)
-    product = np.empty((len(pool), weights.shape[1]), dtype=np.float32)
-
-    def score(bounds: tuple[int, int]) -> None:
-        low, high = bounds
-        rows = space.place_as_rows(pool[low:high])
-        product[low:high] = _gaussian_of(rows, columns) @ weights
-        product[low:high] += _linear_part(rows, slopes)
-
-    run_in_threads(score, _cached_blocks(len(pool), len(landmarks)))
+    work = KernelSum(space, columns, weights, slopes, is_grouped=group is not None)
+    product: Table = map_rows(work, pool, n_columns=weights.shape[1])
     return product
 
 
-def _cached_blocks(size: int, n_columns: int) -> Iterator[tuple[int, int]]:
-    rows = min(max(_BLOCK_CELLS // max(n_columns, 1), 64), _ROWS_AT_ONCE)
-    return row_blocks(size, rows)
+def _group_of_columns(points: Table) -> Table:
+    """Points as rows of a product with others as columns, filled up to a group.
+
+    A product's last digits depend on how many rows it has: it always has as many.
+    """
+    filled = np.zeros((_GROUP, points.shape[1]), np.float32)
+    filled[: len(points)] = points
+    return _as_columns(filled).T
 
 
 def _gaussian_of(rows: Table, columns: Table) -> Table:

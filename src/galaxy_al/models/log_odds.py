@@ -35,18 +35,3 @@ def rare_log_odds(logits: Table) -> Table:
     top = rare.max(axis=1)
     total: Table = top + np.log(np.exp(rare - top[:, None]).sum(axis=1))
     return total - logits[:, -1]
-
-
-def cutoff(values: Table, count: int) -> float:
-    """Above this are the largest values, so many; half way to the next, where rounding is harmless.
-
-    Examples
-    --------
-    >>> cutoff(np.array([5.0, 1.0, 2.0, 4.0]), 2)
-    3.0
-    """
-    if count >= len(values):
-        return -np.inf
-    places = len(values) - count - 1, len(values) - count
-    below, above = np.partition(values, places)[list(places)].tolist()
-    return float((below + above) / 2)

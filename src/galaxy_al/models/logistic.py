@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.models.log_odds import Table
 from galaxy_al.models.triangular import triangular_inverse
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import row_blocks
 from galaxy_al.system.threads import one_at_a_time, run_in_threads, worker_threads
 
 TOLERANCE = 0.03  # of the gradient in those coordinates, in units of the log likelihood

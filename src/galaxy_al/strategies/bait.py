@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.shards import row_blocks
+from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.fisher import Design, Examples, Matrix, TraceForms, fisher_sum
 from galaxy_al.strategies.scoring import ROWS_AT_ONCE, check_count

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot, View, row_blocks
+from galaxy_al.free_examples import FreeExamples
+from galaxy_al.shards import Rows, map_rows, reduce_rows
+from galaxy_al.snapshot import Snapshot, View
 from galaxy_al.strategies.base import Strategy
-from galaxy_al.strategies.scoring import ROWS_AT_ONCE, smallest
+from galaxy_al.strategies.scoring import random_numbers, smallest
 
 
 class BalancedSelection(Strategy):
@@ -31,6 +34,7 @@ class BalancedSelection(Strategy):
     name = "base"
     summary = "nearest to each class's boundary, equally many a class"
     paper = "Emam et al., 2021"
+    works_on_shards = True
     needs = ("embeddings", "head")
     view: View = "pool"
 
@@ -40,41 +44,76 @@ class BalancedSelection(Strategy):
         Class after class takes its share of those still there; what does not divide goes to the
         first classes. All may be as far from a class without labels.
         """
-        candidates = snapshot.askable()
-        distances = boundary_distances(snapshot, candidates)
-        order = rng.permutation(len(candidates))
-        candidates, distances = candidates[order], distances[order]
-        budget, n_classes = min(budget, len(candidates)), snapshot.n_classes
+        distances, free = boundary_distances(snapshot), snapshot.free
+        budget, key = min(budget, len(free)), int(rng.integers(1 << 63))
+        candidates, near = reduce_rows(
+            partial(_nearest_of, free, budget, key),
+            partial(_nearest_of_both, budget, key),
+            distances,
+        )
         left, taken, turns = np.arange(len(candidates)), [], []
-        for target in range(n_classes):
-            share = budget // n_classes + (target < budget % n_classes)
-            nearest = smallest(distances[left, target], share)
+        for target in range(snapshot.n_classes):
+            share = budget // snapshot.n_classes + (target < budget % snapshot.n_classes)
+            nearest = smallest(near[left, target], share)
             taken.append(left[nearest])
             turns.append(np.arange(share))
             left = np.delete(left, nearest)
         in_turn = np.argsort(np.concatenate(turns), kind="stable")
-        return candidates[np.concatenate(taken)[in_turn]]
+        chosen: NDArray[np.intp] = candidates[np.concatenate(taken)[in_turn]]
+        return chosen
 
 
-def boundary_distances(
-    snapshot: Snapshot, candidates: NDArray[np.intp]
-) -> NDArray[np.floating[Any]]:
-    """The distance of each candidate to each class's decision boundary.
+Near = tuple[NDArray[np.intp], NDArray[Any]]
 
-    Two classes with the same weights have no boundary: it is infinitely far, or everywhere.
+
+def _nearest_of(free: FreeExamples, budget: int, key: int, part: Rows) -> Near:
+    """The free examples of a part that are among the nearest of some class, in random order."""
+    indices = free.between(part.start, part.stop)
+    return _nearest(indices, part.values[indices - part.start], budget, key)
+
+
+def _nearest_of_both(budget: int, key: int, one: Near, other: Near) -> Near:
+    indices, distances = (np.concatenate(both) for both in zip(one, other))
+    return _nearest(indices, distances, budget, key)
+
+
+def _nearest(indices: NDArray[np.intp], distances: NDArray[Any], budget: int, key: int) -> Near:
+    order = np.argsort(random_numbers(indices, key), kind="stable")
+    indices, distances = indices[order], distances[order]
+    kept = np.unique(np.concatenate([smallest(column, budget) for column in distances.T]))
+    return indices[kept], distances[kept]
+
+
+def boundary_distances(snapshot: Snapshot) -> NDArray[np.floating[Any]]:
+    """The distance of each example to each class's decision boundary, N x K.
+
+    Two classes with equal weights have no boundary: it is infinitely far, or everywhere.
     """
     embeddings, (weights, bias) = snapshot.required_embeddings, snapshot.required_head
-    between = np.linalg.norm(weights[:, None] - weights, axis=2)
-    dtype = embeddings.dtype
-    distances = np.empty((len(candidates), snapshot.n_classes), dtype)
-    for low, high in row_blocks(len(candidates), ROWS_AT_ONCE):
-        rows, here = candidates[low:high], np.arange(high - low)
-        logits = embeddings[rows] @ weights.T.astype(dtype) + bias.astype(dtype)
-        predicted = snapshot.scores[rows].argmax(axis=1)
-        lead = np.abs(logits[here, predicted, None] - logits)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            block = np.where(lead > 0, lead / between[predicted], 0)
-        block[here, predicted] = np.inf
-        block[here, predicted] = block.min(axis=1)
-        distances[low:high] = block
+    dtype = np.result_type(embeddings.dtype, np.float32)
+    layer = weights.astype(dtype), bias.astype(dtype)
+    distances: NDArray[np.floating[Any]] = map_rows(
+        partial(_distances, layer, np.linalg.norm(weights[:, None] - weights, axis=2)),
+        embeddings,
+        snapshot.scores,
+        n_columns=snapshot.n_classes,
+        dtype=dtype,
+    )
+    return distances
+
+
+def _distances(
+    layer: tuple[NDArray[Any], NDArray[Any]],
+    between: NDArray[np.float64],
+    embeddings: NDArray[Any],
+    scores: NDArray[Any],
+) -> NDArray[Any]:
+    weights, bias = layer
+    logits = embeddings.astype(weights.dtype, copy=False) @ weights.T + bias
+    rows, predicted = np.arange(len(scores)), scores.argmax(axis=1)
+    lead = np.abs(logits[rows, predicted, None] - logits)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = np.where(lead > 0, lead / between[predicted], 0)
+    distances[rows, predicted] = np.inf
+    distances[rows, predicted] = distances.min(axis=1)
     return distances

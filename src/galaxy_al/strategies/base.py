@@ -26,6 +26,9 @@ class Strategy:
         What it cannot do without beside the scores: ``"embeddings"``, ``"head"``.
     is_random
         Whether every question is a uniform random choice.
+    works_on_shards
+        Whether it can ask about a pool whose rows lie in shards: whether it does with a few of
+        them at a time.
     explorer
         What asks for it in a `Learner` until two classes are known; None asks at random.
     view
@@ -39,6 +42,7 @@ class Strategy:
     needs: tuple[str, ...] = ()
     needs_answers: ClassVar[Literal["no", "each", "in groups"]] = "no"
     is_random: bool = False
+    works_on_shards: ClassVar[bool] = False
     explorer: Strategy | None = None
     view: View = "balanced"
 
@@ -78,7 +82,12 @@ class Strategy:
         return session
 
     def check(self, snapshot: Snapshot) -> None:
-        """Refuse a snapshot that lacks what the strategy needs."""
+        """Refuse a snapshot that lacks what the strategy needs, or lies in shards."""
+        if snapshot.is_sharded and not self.works_on_shards:
+            raise InvalidArgument(
+                f"Strategy {self.name!r} needs the whole pool at once, and this one is in shards. "
+                f"Choose from: {', '.join(_names_on_shards(Strategy))}."
+            )
         for need in self.needs:
             if getattr(snapshot, need) is None:
                 raise InvalidArgument(
@@ -102,3 +111,11 @@ class Strategy:
     ) -> NDArray[np.integer[Any]]:
         """At most ``budget`` askable indices, the most wanted first."""
         raise NotImplementedError(f"{type(self).__name__} implements neither rank nor a session.")
+
+
+def _names_on_shards(kind: type[Strategy]) -> list[str]:
+    """The names of the strategies that can ask about a pool in shards."""
+    own = [kind.name] if kind.works_on_shards else []
+    return sorted(
+        {*own, *(name for each in kind.__subclasses__() for name in _names_on_shards(each))}
+    )

@@ -23,6 +23,7 @@ class Confidence(Strategy):
     name = "confidence"
     summary = "smallest probability of the most likely class"
     paper = "Settles, 2009"
+    works_on_shards = True
     view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -22,6 +22,8 @@ from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.scoring import check_count
 from galaxy_al.strategies.session import QueuedSession, Session, Start
 
+_DROPS_AT_ONCE = 1 << 16
+
 
 class Direct(Strategy):
     """Find each class's best threshold although some labels are wrong, and label around it.
@@ -50,6 +52,7 @@ class Direct(Strategy):
     name = "direct"
     summary = "best thresholds although labels err, for many annotators"
     paper = "Nuggehalli et al., 2023"
+    works_on_shards = True
     needs_answers = "in groups"
 
     def __init__(self, annotators: int = 20) -> None:
@@ -190,10 +193,14 @@ class DirectSession(QueuedSession):
             return min(to_first, count), 0
         if balance < 0:
             return 0, min(to_last, count)
-        from_low = self._rng.random(count) < 0.5
-        low, high = from_low.cumsum(), (~from_low).cumsum()
-        until = min(int(low.searchsorted(to_first)), int(high.searchsorted(to_last)), count - 1)
-        return int(low[until]), int(high[until])
+        n_low = n_high = 0
+        while n_low < to_first and n_high < to_last and n_low + n_high < count:
+            drops = self._rng.random(min(count - n_low - n_high, _DROPS_AT_ONCE)) < 0.5
+            low, high = n_low + drops.cumsum(), n_high + (~drops).cumsum()
+            ends = int(low.searchsorted(to_first)), int(high.searchsorted(to_last))
+            until = min(*ends, len(drops) - 1)
+            n_low, n_high = int(low[until]), int(high[until])
+        return n_low, n_high
 
     def _sample_between(self, step: _Reduction, count: int) -> list[int]:
         """Free examples, uniform in the version space, ``count`` if there are so many."""

@@ -55,6 +55,7 @@ class Discovery(Strategy):
     name = "discovery"
     summary = "half at random, half outliers, to find missing classes"
     paper = "none: made here, from local outliers"
+    works_on_shards = True
     needs = ("embeddings",)
 
     def __init__(self) -> None:

@@ -25,6 +25,7 @@ class Entropy(Strategy):
     name = "entropy"
     summary = "largest entropy of the predicted distribution"
     paper = "Settles, 2009"
+    works_on_shards = True
     view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:

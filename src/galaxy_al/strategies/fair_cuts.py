@@ -29,7 +29,8 @@ from itertools import islice
 import numpy as np
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.graphs.ranking import Place, Ranking, build_rankings, gap_ends, sort_nodes
+from galaxy_al.graphs.places import Place
+from galaxy_al.graphs.ranking import Ranking, build_rankings, gap_ends, sort_nodes
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.confidence import Confidence
@@ -73,6 +74,7 @@ class FairCuts(Strategy):
     name = "fair-cuts"
     summary = "around each rare class's cut in turn, some at random"
     paper = "none: made here, from GALAXY and DIRECT"
+    works_on_shards = True
     needs_answers = "each"
 
     def __init__(self, discover: float = 2, sample: float = 0.05, spread: int = 5) -> None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import numpy as np
 
 from galaxy_al.errors import InvalidArgument
+from galaxy_al.free_examples import FreeExamples
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.discovery import Discovery, search_share
 from galaxy_al.strategies.random import Random
-from galaxy_al.strategies.scoring import smallest
+from galaxy_al.strategies.scoring import lowest
 from galaxy_al.strategies.session import Session, Start
 from galaxy_al.strategies.with_helpers import SessionWithHelpers
 
@@ -42,6 +43,7 @@ class FindAll(Strategy):
     name = "find-all"
     summary = "the most likely first, to find all rare examples"
     paper = "none: the rule of active search, with discovery"
+    works_on_shards = True
     needs_answers = "each"
     view = "pool"
 
@@ -97,9 +99,15 @@ class FindAllSession(SessionWithHelpers):
 
     def _rank(self, count: int) -> None:
         """Rank the ``count`` examples most likely to be rare, ties by index."""
+        rare, everything = sorted(self._rare), FreeExamples(self.snapshot.size, busy=())
         # Not by the probability of the majority class, which rounds to 1 where it is likely.
-        rare = self.snapshot.scores[:, sorted(self._rare)].sum(axis=1)
-        self._ranked: tuple[int, ...] = tuple(smallest(-rare, count).tolist())
+        first = lowest(
+            self.snapshot,
+            count,
+            lambda rows: -rows.take(rare, axis=1).sum(axis=1),
+            among=everything,
+        )
+        self._ranked: tuple[int, ...] = tuple(first.tolist())
         self._at = 0
 
     def on_change(self, index: int) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.shards import row_blocks
+from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.scoring import ROWS_AT_ONCE
 
 Matrix = NDArray[np.float64]

@@ -52,6 +52,7 @@ class Galaxy(Strategy):
     name = "galaxy"
     summary = "bisects between differing labels in every class's ranking"
     paper = "Zhang, Katz-Samuels and Nowak, ICML 2022"
+    works_on_shards = True
     needs_answers = "each"
 
     def __init__(self, across: Across = "shortest", explore: Strategy | None = None) -> None:

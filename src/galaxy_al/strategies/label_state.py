@@ -72,9 +72,7 @@ class LabelState:
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> LabelState:
         """The labels and the skipped examples of a snapshot."""
-        known = snapshot.labeled()
-        labels = dict(zip(known.tolist(), snapshot.labels[known].tolist()))
-        return cls(snapshot.size, snapshot.n_classes, labels, snapshot.skipped.tolist())
+        return cls(snapshot.size, snapshot.n_classes, snapshot.known, snapshot.skipped.tolist())
 
     @property
     def labels(self) -> Mapping[int, int]:

@@ -25,6 +25,7 @@ class Margin(Strategy):
     name = "margin"
     summary = "smallest lead of the most likely class over the second"
     paper = "Scheffer, Decomain and Wrobel, IDA 2001"
+    works_on_shards = True
     view: View = "pool"
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:

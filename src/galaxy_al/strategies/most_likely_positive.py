@@ -23,6 +23,7 @@ class MostLikelyPositive(Strategy):
     name = "most-likely-positive"
     summary = "largest probability of any rare class"
     paper = "Warmuth et al., NIPS 2001"
+    works_on_shards = True
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """The ``budget`` askable indices with the largest rare probability, ties by index."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.free_examples import FreeExamples
 from galaxy_al.graphs.distances import squared_distances
 from galaxy_al.graphs.local_outliers import LocalOutliers, local_outliers
 from galaxy_al.snapshot import Snapshot
@@ -37,6 +38,7 @@ class Outliers(Strategy):
     name = "outliers"
     summary = "farther out than its surroundings, and not beside a label"
     paper = "Breunig et al., SIGMOD 2000"
+    works_on_shards = True
     needs = ("embeddings",)
 
     def __init__(self) -> None:
@@ -58,11 +60,12 @@ class Outliers(Strategy):
         """``budget`` askable indices, the farthest out first."""
         if self._known.size != snapshot.size:
             self.prepare(snapshot, rng=rng)
-        free = snapshot.askable()
-        busy = np.setdiff1d(np.arange(snapshot.size), free, assume_unique=True)
-        chosen = self._known.spread_out(free, busy, budget)
-        others = np.setdiff1d(free, chosen) if len(chosen) < budget else free[:0]
-        return np.concatenate([chosen, rng.permutation(others)[: budget - len(chosen)]])
+        chosen = self._known.spread_out(snapshot.free, budget)
+        if len(chosen) == budget:
+            return chosen
+        others = snapshot.free.without(chosen.tolist())
+        count = min(budget - len(chosen), len(others))
+        return np.append(chosen, others.at(rng.choice(len(others), count, replace=False)))
 
     def pay(self, state: LabelState, snapshot: Snapshot, rng: np.random.Generator) -> bool:
         """Whether outliers seem to be rare more often than random examples are.
@@ -114,15 +117,13 @@ class _OutliersOfPool:
             self._found = self.find(self._embeddings)
         return self._found
 
-    def spread_out(
-        self, free: NDArray[np.intp], busy: NDArray[np.intp], count: int
-    ) -> NDArray[np.intp]:
+    def spread_out(self, free: FreeExamples, count: int) -> NDArray[np.intp]:
         """At most ``count`` free outliers, each away from busy examples and from those before."""
         outliers, chosen = self.found, []
-        is_left = np.isin(outliers.indices, free)
+        is_left = free.contain(outliers.indices)
         nearest = np.full(len(is_left), np.inf)
-        if len(busy):
-            nearest = squared_distances(outliers.points, self._embeddings[busy]).min(axis=1)
+        if len(free.busy):
+            nearest = squared_distances(outliers.points, self._embeddings[free.busy]).min(axis=1)
         for _ in range(min(count, int(is_left.sum()))):
             values = np.where(is_left, outliers.factors_beside(np.sqrt(nearest)), -1)
             at = int(values.argmax())

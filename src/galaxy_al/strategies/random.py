@@ -22,9 +22,10 @@ class Random(Strategy):
     name = "random"
     summary = "uniform over what is not labelled"
     paper = "none: the baseline of baselines"
+    works_on_shards = True
     is_random = True
 
     def rank(self, snapshot: Snapshot, budget: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """``budget`` askable indices, sampled uniformly without replacement."""
-        candidates = snapshot.askable()
-        return rng.choice(candidates, size=min(budget, len(candidates)), replace=False)
+        free = snapshot.free
+        return free.at(rng.choice(len(free), size=min(budget, len(free)), replace=False))

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.shards import row_blocks
+from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.gradients import residuals, squared_norms, unit_rows
 from galaxy_al.strategies.random import Random

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.graphs.distances import squared_distances
-from galaxy_al.snapshot import Snapshot, row_blocks
+from galaxy_al.shards import row_blocks
+from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.scoring import check_count
 from galaxy_al.strategies.session import RankedSession, Session, Start

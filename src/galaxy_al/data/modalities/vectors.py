@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from galaxy_al.data.modalities.base import Items, Modality, Source
 from galaxy_al.data.tables import Table
 from galaxy_al.errors import GalaxyError
-from galaxy_al.snapshot import row_blocks
+from galaxy_al.shards import row_blocks
 from galaxy_al.system.files import digest, file_state, reading
 
 SUFFIXES = (".npy", ".npz")

@@ -17,7 +17,8 @@ from galaxy_al.models.images import ResizedImages, Size
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS
 from galaxy_al.models.networks.devices import mixed_precision
 from galaxy_al.models.networks.resnet import ResNet18
-from galaxy_al.snapshot import Snapshot, reweighted, row_blocks
+from galaxy_al.shards import row_blocks
+from galaxy_al.snapshot import Snapshot, reweighted
 
 NetworkName = Literal["linear", "mlp", "resnet18"]
 NETWORKS: tuple[NetworkName, ...] = get_args(NetworkName)

@@ -1,0 +1,80 @@
+"""The command for pools in shards: embed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from galaxy_al.cli.data import pool_options, report_problems
+
+
+@click.command()
+@pool_options
+@click.option("--out", required=True, help="The folder of the shards: a path, or s3://...")
+@click.option(
+    "--scheduler",
+    help="A dask scheduler, as tcp://host:8786, or local.  [default: processes on this machine]",
+)
+@click.option("--embedder", help="The model that embeds images or texts, as in `init`.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    help="The rows of a shard.  [default: what takes 32 MB, at most 4,096 images or texts]",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float16", "float32", "float64"]),
+    help="The precision of the vectors.  [default: float16, or as they are given]",
+)
+def embed(
+    pool: Path,
+    kind: str | None,
+    column: str | None,
+    id_column: str | None,
+    out: str,
+    scheduler: str | None,
+    embedder: str | None,
+    rows: int | None,
+    dtype: str | None,
+) -> None:
+    """Embed a pool into shards, on one machine or many.
+
+    A run that was stopped continues where it was. Run it again after you have added examples: only
+    these are embedded.
+
+    \b
+    Example:
+      galaxy-al embed photos/ --out shards/
+      galaxy-al embed mails.csv --out s3://bucket/mails --scheduler tcp://head-node:8786
+      galaxy-al init mails --shards shards/ --classes spam --other ham
+    """
+    from rich.progress import Progress
+
+    from galaxy_al.cluster.embedding import embed_into_shards
+    from galaxy_al.data import load_pool
+
+    found = load_pool(pool, kind=kind, column=column, id_column=id_column)
+    with Progress(transient=True) as progress:
+        bar = progress.add_task("Shards")
+        made = embed_into_shards(
+            found,
+            pool,
+            out,
+            embedder=embedder,
+            scheduler=scheduler,
+            rows=rows,
+            dtype=dtype,
+            on_progress=lambda done, total: progress.update(bar, completed=done, total=total),
+        )
+    manifest = made.manifest
+    bad = [
+        f"Row {row} of shard {number}: {reason}"
+        for number, shard in enumerate(manifest.shards)
+        for row, reason in shard.bad.items()
+    ]
+    report_problems(bad[:20], manifest.starts[-1])
+    click.echo(
+        f"{manifest.starts[-1]:,} {manifest.kind} in {len(manifest.shards):,} shards, "
+        f"{made.n_made:,} of them new: {out}"
+    )

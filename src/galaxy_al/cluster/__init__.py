@@ -1,0 +1,1 @@
+"""The same work on dask.distributed: pools that no machine holds."""

@@ -1,0 +1,78 @@
+"""Connecting to a cluster, or starting one on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from galaxy_al.errors import GalaxyError, one_line
+from galaxy_al.system.extras import needs_extra
+from galaxy_al.version import __version__
+
+LOCAL = "local"
+_SECONDS = 10  # to reach a scheduler, and to see its first worker
+
+
+@contextmanager
+def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
+    """A client of a dask cluster.
+
+    Parameters
+    ----------
+    scheduler
+        The address of a scheduler, as ``tcp://host:8786``; ``"local"`` starts processes here.
+    n_workers
+        How many processes are started here, by default one per core.
+    """
+    with needs_extra("Working on a cluster", "scale"):
+        from distributed import Client, LocalCluster
+    if scheduler != LOCAL:
+        with _reach(Client, scheduler) as client:
+            check_versions(client)
+            yield client
+        return
+    with (
+        LocalCluster(
+            n_workers=n_workers or os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def _reach(make_client: Any, scheduler: str) -> Any:
+    try:
+        client = make_client(scheduler, timeout=_SECONDS)
+    except (OSError, ValueError) as error:
+        raise GalaxyError(f"Cannot reach a scheduler at {scheduler}: {one_line(error)}") from error
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS)
+    except TimeoutError as error:
+        client.close()
+        raise GalaxyError(f"The scheduler at {scheduler} has no workers.") from error
+    return client
+
+
+def check_versions(client: Any) -> None:
+    """Refuse workers that have another version of galaxy-al, or none."""
+    for worker, version in client.run(_version).items():
+        if version != __version__:
+            found = f"galaxy-al {version}" if version else "no galaxy-al"
+            raise GalaxyError(
+                f"The worker at {worker} has {found}, and you have {__version__}. "
+                "Install the same version everywhere."
+            )
+
+
+def _version() -> str | None:
+    try:
+        from galaxy_al.version import __version__
+    except ModuleNotFoundError:
+        return None
+    return __version__

@@ -1,0 +1,213 @@
+"""What each shard of a pool will hold: planned before it is made, and kept to by later runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from galaxy_al.data.pool import Pool
+from galaxy_al.data.shard_files import Manifest, ShardFile, ShardRecord, read_ids, write_names
+from galaxy_al.errors import GalaxyError
+from galaxy_al.models.protocols import Embedder
+from galaxy_al.shards import row_blocks
+from galaxy_al.system.addresses import exists, join, read_address, writing_address
+from galaxy_al.system.files import digest, file_state, reading
+from galaxy_al.system.validation import validated
+
+PLAN = "plan.json"
+_BYTES = 1 << 25  # of the vectors of a shard
+_LEAST_ROWS, _MOST_ROWS = 1 << 10, 1 << 20
+_MOST_EMBEDDED = 1 << 12  # a worker that is lost costs minutes at most
+
+
+class PlannedShard(BaseModel):
+    """A shard, and the file of its ids; None if these are the numbers of the rows."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    rows: Annotated[int, Field(ge=1)]
+    names: ShardFile | None = None
+
+
+class Plan(BaseModel):
+    """The shards of a pool, made or to be made."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    kind: str
+    model: str
+    source: str
+    width: int
+    dtype: str
+    shards: Annotated[tuple[PlannedShard, ...], Field(strict=False)] = ()
+
+    @classmethod
+    def read(cls, out: str) -> Plan | None:
+        """The plan of an earlier run, if there was one."""
+        address = join(out, PLAN)
+        if not exists(address):
+            return None
+        with reading(Path(address)):
+            values = json.loads(read_address(address))
+        return validated(cls, values, Path(address))
+
+    def write(self, out: str) -> None:
+        """Keep the plan for later runs."""
+        with writing_address(join(out, PLAN)) as part:
+            part.write_text(self.model_dump_json(indent=1), encoding="utf-8")
+
+
+def first_plan(pool: Pool, source: Path, model: Embedder | None, dtype: str | None) -> Plan:
+    """The plan of a pool, still without shards."""
+    if model is not None:
+        width, known, usual = model.width, f"{model.name} {model.version}", "float16"
+    else:
+        vectors = pool.modality.vectors(pool.items)
+        width, known = vectors.shape[1], ""
+        usual = str(vectors.dtype) if vectors.dtype.kind == "f" else "float32"
+    folder = source if source.is_dir() else source.parent
+    return Plan(
+        kind=pool.kind,
+        model=known,
+        source=str(folder.resolve()),
+        width=width,
+        dtype=dtype or usual,
+    )
+
+
+def check_same(earlier: Plan, now: Plan, out: str) -> None:
+    """Refuse to mix vectors of two models, or of two kinds."""
+    for what in ("kind", "model", "width", "dtype"):
+        before, wanted = getattr(earlier, what), getattr(now, what)
+        if before != wanted:
+            raise GalaxyError(
+                f"{out} holds shards with the {what} {before or 'none'!r}, and these would have "
+                f"{wanted or 'none'!r}. Choose another folder."
+            )
+
+
+@dataclass
+class PlannedPool:
+    """A pool and the plan of its shards.
+
+    Parameters
+    ----------
+    places
+        The index in the pool of each row of each shard; -1 if the example is gone.
+    """
+
+    pool: Pool
+    source: Path
+    out: str
+    plan: Plan
+    places: list[np.ndarray[Any, np.dtype[np.intp]]] = field(default_factory=list)
+
+    def source_digest(self, number: int) -> str:
+        """Differs when the examples of a shard do."""
+        here = self.places[number]
+        items = self.pool.modality.take(self.pool.items, here[here >= 0])
+        if self.pool.kind == "texts":
+            return digest(map(str, items))  # type: ignore[call-overload]
+        paths = getattr(items, "paths", None)
+        if paths is not None:
+            return digest(_size_and_time(path) for path in paths)
+        return digest([_size_and_time(self.source), here.tobytes()])
+
+    def record(self, number: int) -> ShardRecord | None:
+        """The record of a shard that is complete, and still what it was made of."""
+        record = read_record(self.out, self.plan.shards[number].name)
+        if record is None or (self.places[number] < 0).any():
+            return record
+        return record if record.source == self.source_digest(number) else None
+
+    def manifest(self) -> Manifest:
+        """The manifest, when all shards are complete."""
+        records = [read_record(self.out, shard.name) for shard in self.plan.shards]
+        plan = self.plan
+        return Manifest(
+            kind=plan.kind,
+            model=plan.model,
+            source=plan.source,
+            width=plan.width,
+            dtype=plan.dtype,
+            shards=tuple(record for record in records if record is not None),
+        )
+
+
+def plan_shards(pool: Pool, source: Path, out: str, plan: Plan, rows: int | None) -> PlannedPool:
+    """The shards that there are, and new ones for new examples; their ids are written."""
+    planned = PlannedPool(pool, source, out, plan)
+    index_of = {id: index for index, id in enumerate(pool.ids)}
+    is_numbered = all(shard.names is None for shard in plan.shards) and _are_numbers(pool.ids)
+    n_planned, known = 0, set[str]()
+    for shard in plan.shards:
+        if shard.names is None:
+            ids = [str(n_planned + row) for row in range(shard.rows)]
+        else:
+            ids = read_ids(out, shard.names)
+        planned.places.append(np.array([index_of.get(id, -1) for id in ids], dtype=np.intp))
+        n_planned += shard.rows
+        known.update(ids)
+    new = np.array([i for i, id in enumerate(pool.ids) if id not in known], dtype=np.intp)
+    shards = list(plan.shards)
+    for low, high in row_blocks(len(new), rows or _usual_rows(plan, pool)):
+        here, name = new[low:high], f"{len(shards):06d}"
+        names = None if is_numbered else write_names(out, name, _columns(pool, planned, here))
+        shards.append(PlannedShard(name=name, rows=len(here), names=names))
+        planned.places.append(here)
+    planned.plan = plan.model_copy(update={"shards": tuple(shards)})
+    return planned
+
+
+def _are_numbers(ids: Sequence[str]) -> bool:
+    return all(id == str(row) for row, id in enumerate(ids))
+
+
+def _usual_rows(plan: Plan, pool: Pool) -> int:
+    fitting = _BYTES // (plan.width * np.dtype(plan.dtype).itemsize)
+    most = _MOST_EMBEDDED if pool.modality.is_embedded else _MOST_ROWS
+    return min(max(1 << max(fitting.bit_length() - 1, 0), _LEAST_ROWS), most)
+
+
+def _columns(
+    pool: Pool, planned: PlannedPool, here: np.ndarray[Any, np.dtype[np.intp]]
+) -> Mapping[str, list[str]]:
+    columns = {"id": [pool.ids[i] for i in here.tolist()]}
+    items: Any = pool.modality.take(pool.items, here)
+    if pool.kind == "texts":
+        columns["text"] = [str(text) for text in items]
+    if hasattr(items, "paths"):
+        folder = Path(planned.plan.source)
+        columns["path"] = [_within(path, folder) for path in items.paths]
+    return columns
+
+
+def _within(path: Path, folder: Path) -> str:
+    whole = path.resolve()
+    return whole.relative_to(folder).as_posix() if whole.is_relative_to(folder) else str(whole)
+
+
+def _size_and_time(path: Path) -> str:
+    return file_state(path).removeprefix(str(path.absolute())).rpartition(" ")[0]
+
+
+def record_address(out: str, name: str) -> str:
+    """Where the record of a shard is; it is written last."""
+    return join(out, f"{name}.json")
+
+
+def read_record(out: str, name: str) -> ShardRecord | None:
+    """The record of a shard that is complete."""
+    address = record_address(out, name)
+    if not exists(address):
+        return None
+    with reading(Path(address)):
+        values = json.loads(read_address(address))
+    return validated(ShardRecord, values, Path(address))

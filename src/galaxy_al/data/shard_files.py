@@ -1,0 +1,257 @@
+"""The files of a pool in shards: vectors, ids, and a manifest that says what there must be.
+
+A shard is an array (``.npy``) with its ids beside it (``.arrow``), or a Parquet file with both. The
+manifest has the rows and the checksum of every file. A file is checked when it is first opened, and
+again whenever it was written to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from galaxy_al.errors import GalaxyError
+from galaxy_al.shards import Rows
+from galaxy_al.system.addresses import exists, fetch, is_remote, join, read_address, writing_address
+from galaxy_al.system.extras import needs_extra
+from galaxy_al.system.files import checksum, reading
+from galaxy_al.system.validation import validated
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+_OPEN_NAMES = 64  # files of ids that a process keeps open
+
+_checked: dict[str, tuple[int, int]] = {}  # the size and the time of a file that was found right
+
+
+class ShardFile(BaseModel):
+    """One file of a shard, as it was when it was made."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    bytes: Annotated[int, Field(ge=0)]
+    sha256: str
+
+    @classmethod
+    def of(cls, name: str, path: Path) -> ShardFile:
+        """What there is to know about a file that was just written."""
+        return cls(name=name, bytes=path.stat().st_size, sha256=checksum(path, "sha256"))
+
+    def open(self, folder: str) -> Path:
+        """The file on this machine, checked; one at another address is fetched."""
+        address = join(folder, self.name)
+        if not is_remote(folder) and not exists(address):
+            raise GalaxyError(f"A shard is missing: {address}.")
+        path = fetch(address, self.sha256)
+        state = path.stat().st_size, path.stat().st_mtime_ns
+        if _checked.get(str(path)) != state:
+            self._check(address, path)
+            _checked[str(path)] = state
+        return path
+
+    def _check(self, address: str, path: Path) -> None:
+        size = path.stat().st_size
+        if size != self.bytes:
+            raise GalaxyError(
+                f"{address} has {size:,} bytes instead of the {self.bytes:,} in the manifest: it "
+                "is incomplete or another file."
+            )
+        if checksum(path, "sha256") != self.sha256:
+            raise GalaxyError(f"{address} has changed since the manifest was written.")
+
+
+class ShardRecord(BaseModel):
+    """What the manifest says about a shard.
+
+    Parameters
+    ----------
+    vectors, names
+        The file of the vectors, and that of the ids; None if these are in the same Parquet file, or
+        if the ids are the numbers of the rows.
+    source
+        Differs when what it was made of does.
+    bad
+        Why rows have no vector, by their number in the shard.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    rows: Annotated[int, Field(ge=1)]
+    vectors: ShardFile
+    names: ShardFile | None = None
+    source: str = ""
+    bad: dict[str, str] = {}
+
+
+class Manifest(BaseModel):
+    """What a pool in shards consists of.
+
+    Parameters
+    ----------
+    kind
+        What the examples are: a name from `MODALITIES`.
+    model
+        The name and version of the model that made the vectors; empty if they were given.
+    source
+        The pool that they were made from.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
+    kind: str
+    model: str = ""
+    source: str = ""
+    width: Annotated[int, Field(ge=1)]
+    dtype: str
+    shards: Annotated[tuple[ShardRecord, ...], Field(strict=False, min_length=1)]
+
+    @classmethod
+    def read(cls, folder: str) -> Manifest:
+        """Read the manifest of a folder."""
+        address = join(folder, MANIFEST)
+        if not exists(address):
+            raise GalaxyError(
+                f"{folder} is not a pool in shards: it has no {MANIFEST}. "
+                "Make one with `galaxy-al embed`."
+            )
+        with reading(Path(address)):
+            values = json.loads(read_address(address))
+        return validated(cls, values, Path(address))
+
+    def write(self, folder: str) -> None:
+        """Write the manifest to a folder."""
+        with writing_address(join(folder, MANIFEST)) as part:
+            part.write_text(self.model_dump_json(indent=1), encoding="utf-8")
+
+    @property
+    def starts(self) -> list[int]:
+        """The index of the first row of each shard, and the number of rows."""
+        return list(accumulate((shard.rows for shard in self.shards), initial=0))
+
+    def shards_in(self, folder: str) -> list[Shard]:
+        """The shards of a folder."""
+        own = (folder, self.width, self.dtype)
+        return [Shard(*own, record, start) for record, start in zip(self.shards, self.starts)]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard of a pool, wherever its files are."""
+
+    folder: str
+    width: int
+    dtype: str
+    record: ShardRecord
+    start: int
+
+    def open(self) -> Rows:
+        """The vectors, mapped from the file."""
+        file = self.record.vectors
+        path, address = file.open(self.folder), join(self.folder, file.name)
+        with reading(Path(address)):
+            values = _read_vectors(path)
+        if values.shape != (self.record.rows, self.width) or str(values.dtype) != self.dtype:
+            raise GalaxyError(
+                f"{address} has {values.shape} {values.dtype} numbers, and the manifest says "
+                f"{(self.record.rows, self.width)} {self.dtype}."
+            )
+        return Rows(self.start, values)
+
+    def names_of(self, column: str, indices: Sequence[int]) -> list[str]:
+        """The ids of some examples of the shard, or their texts or paths."""
+        if (names := self._names()) is None:
+            return [str(index) for index in indices]
+        return _values(names, column, [index - self.start for index in indices])
+
+    def find(self, ids: Sequence[str]) -> dict[str, int]:
+        """The indices of those of some ids that are in the shard."""
+        if (names := self._names()) is None:
+            rows = range(self.start, self.start + self.record.rows)
+            return {id: int(id) for id in ids if id == _as_number(id) and int(id) in rows}
+        return _find(names, ids, self.start)
+
+    def _names(self) -> Any:
+        """The table of the ids; None if they are the numbers of the rows."""
+        file = self.record.names
+        if file is None and not self.record.vectors.name.endswith(".parquet"):
+            return None
+        return _open_names(str((file or self.record.vectors).open(self.folder)))
+
+
+def _as_number(id: str) -> str:
+    return str(int(id)) if id.isascii() and id.isdecimal() else ""
+
+
+def _read_vectors(path: Path) -> NDArray[Any]:
+    if path.suffix == ".npy":
+        mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return mapped
+    with needs_extra("Reading Parquet files", "data"):
+        import pyarrow.parquet as pq
+
+    column = pq.read_table(path, columns=["embedding"])["embedding"].combine_chunks()
+    width = len(column[0])
+    values: NDArray[Any] = column.flatten().to_numpy(zero_copy_only=False)
+    return values.reshape(len(column), width)
+
+
+@lru_cache(_OPEN_NAMES)
+def _open_names(path: str) -> Any:
+    with needs_extra("Reading ids", "data"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    if path.endswith(".parquet"):
+        return pq.read_table(path, columns=["id"])
+    return pa.ipc.open_file(pa.memory_map(path)).read_all()
+
+
+def _values(table: Any, column: str, rows: Sequence[int]) -> list[str]:
+    values: list[str] = table[column].take(np.array(rows, dtype=np.int64)).to_pylist()
+    return values
+
+
+def _find(table: Any, ids: Sequence[str], start: int) -> dict[str, int]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_wanted = pc.is_in(table["id"], value_set=pa.array(ids, pa.string()))
+    rows = np.flatnonzero(is_wanted.to_numpy(zero_copy_only=False))
+    return dict(zip(_values(table, "id", rows.tolist()), (rows + start).tolist()))
+
+
+def write_vectors(folder: str, name: str, vectors: NDArray[Any]) -> ShardFile:
+    """Write the vectors of a shard."""
+    with writing_address(join(folder, f"{name}.npy")) as part:
+        with part.open("wb") as file:
+            np.save(file, vectors, allow_pickle=False)
+        return ShardFile.of(f"{name}.npy", part)
+
+
+def write_names(folder: str, name: str, columns: Mapping[str, Sequence[str]]) -> ShardFile:
+    """Write the ids of a shard: the column ``id``, ``text`` for texts and ``path`` for images."""
+    with needs_extra("Writing ids", "data"):
+        import pyarrow as pa
+
+    table = pa.table({key: pa.array(values, pa.string()) for key, values in columns.items()})
+    with writing_address(join(folder, f"{name}.arrow")) as part:
+        with pa.ipc.new_file(str(part), table.schema) as out:
+            out.write_table(table)
+        return ShardFile.of(f"{name}.arrow", part)
+
+
+def read_ids(folder: str, names: ShardFile) -> list[str]:
+    """All ids of a shard."""
+    ids: list[str] = _open_names(str(names.open(folder)))["id"].to_pylist()
+    return ids
