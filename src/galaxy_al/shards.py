@@ -27,7 +27,8 @@ Result = TypeVar("Result")
 
 BLOCK = 1 << 10  # rows that are worked on at once
 _SMALL = 1 << 22  # a pool up to this size is shuffled to choose from it
-_REMEMBERED = 1 << 26  # bytes of single rows
+_REMEMBERED = 1 << 26  # bytes of rows that were fetched
+_MANY = 1 << 13  # rows that are fetched together and not remembered
 
 
 @dataclass(frozen=True)
@@ -170,19 +171,31 @@ class ShardedTable:
     def _fetch(self, rows: NDArray[np.int64]) -> Array:
         if len(rows) and not (rows.min() >= 0 and rows.max() < len(self)):
             raise IndexError(f"The table has rows 0 to {len(self) - 1}, not all of {rows}.")
+        if len(rows) > _MANY:
+            return self._fetch_new(rows)
         known = [self._remembered.get(row) for row in rows.tolist()]
         new = np.array([at for at, values in enumerate(known) if values is None], dtype=np.intp)
         found = np.empty((len(rows), self.shape[1]), self.dtype)
         for at, values in enumerate(known):
             if values is not None:
                 found[at] = values
-        numbers = self.starts.searchsorted(rows[new], side="right") - 1
-        places = {number: new[numbers == number] for number in sorted(set(numbers.tolist()))}
+        found[new] = self._fetch_new(rows[new])
+        for at in new.tolist():
+            self._remembered.put(int(rows[at]), found[at].copy())
+        return found
+
+    def _fetch_new(self, rows: NDArray[np.int64]) -> Array:
+        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        order = rows.argsort(kind="stable")
+        bounds = rows[order].searchsorted(self.starts)
+        places = {
+            number: order[low:high]
+            for number, (low, high) in enumerate(pairwise(bounds.tolist()))
+            if low < high
+        }
         given = {number: rows[at] for number, at in places.items()}
-        for at, some in zip(places.values(), self.parts.some(_rows_at, given)):
-            found[at] = some
-            for row, values in zip(rows[at].tolist(), some):
-                self._remembered.put(row, values.copy())
+        for at, values in zip(places.values(), self.parts.some(_rows_at, given)):
+            found[at] = values
         return found
 
 

@@ -14,6 +14,9 @@ from galaxy_al.version import __version__
 LOCAL = "local"
 _SECONDS = 10  # to reach a scheduler, and to see its first worker
 
+# Dask lets workers give freed memory back at once. To get it again takes longer than to sort it.
+_MALLOC, _KEPT = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(1 << 28)
+
 
 @contextmanager
 def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
@@ -27,6 +30,7 @@ def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
         How many processes are started here, by default one per core.
     """
     with needs_extra("Working on a cluster", "scale"):
+        import dask
         from distributed import Client, LocalCluster
     if scheduler != LOCAL:
         with _reach(Client, scheduler) as client:
@@ -34,6 +38,7 @@ def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
             yield client
         return
     with (
+        dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": _KEPT for name in _MALLOC}),
         LocalCluster(
             n_workers=n_workers or os.cpu_count() or 1,
             threads_per_worker=1,

@@ -44,7 +44,7 @@ class Ranking:
         proba: Floats,
         target: int,
         codes: Codes,
-        edges: NDArray[np.uint32],
+        edges: NDArray[np.uint16],
         buckets: Buckets,
     ) -> None:
         self._proba, self._class = proba, target
@@ -154,7 +154,7 @@ def build_rankings(
 
 
 def _sorted(
-    codes: Codes, edges: dict[int, NDArray[np.uint32]], absent: NDArray[np.intp], part: HasRows
+    codes: Codes, edges: dict[int, NDArray[np.uint16]], absent: NDArray[np.intp], part: HasRows
 ) -> SortedRows:
     return sort_rows(codes, edges, absent, part.open())
 
@@ -174,19 +174,19 @@ def _sample(proba: Floats, every: int) -> Floats:
     return sample
 
 
-def _edges(sample: NDArray[np.uint32], wanted: list[int], every: int) -> NDArray[np.uint32]:
+def _edges(sample: NDArray[np.int32], wanted: list[int], every: int) -> NDArray[np.uint16]:
     """The buckets' lowest codes: wanted ones alone, even shares of the sample, finer between."""
     sample.sort()
     first, last = sample.searchsorted([min(wanted), max(wanted)])
     between = sample[first : last + 1]
-    alone = np.array([0, *wanted, *(code + 1 for code in wanted)], dtype=np.uint32)
+    alone = np.array([0, *wanted, *(code + 1 for code in wanted)], dtype=np.int32)
     fine = between[:: max(_FINE_ROWS // every, len(between) // _MOST_EDGES, 1)]
     coarse = sample[:: max(_COARSE_ROWS // every, len(sample) // _MOST_EDGES, 1)]
     codes = np.concatenate([alone, fine, coarse])
     codes.sort()
     distinct = codes < N_CODES
     distinct[1:] &= codes[1:] != codes[:-1]
-    return codes[distinct]
+    return codes[distinct].astype(np.uint16)
 
 
 def sort_key(margin: float, top: float) -> float:

@@ -45,7 +45,7 @@ class Codes:
     """The codes of some classes on one pool, with the finest steps that hold a sample of it."""
 
     def __init__(self, sample: Floats, classes: Sequence[int]) -> None:
-        margins, own, tops = _logits(sample, classes, Scratch(len(sample), len(classes)))
+        margins, own, tops = _logits(sample, classes, Scratch(sample, classes))
         fits = [_Fit.to(row[~mine]) for row, mine in zip(margins, own)]
         self.classes = classes
         self._floors = np.array([[fit.floor] for fit in fits], dtype=np.int32)
@@ -53,18 +53,21 @@ class Codes:
         self._by_margin = dict(zip(classes, fits))
         self._by_top = _Fit.to(tops)
 
-    def many(self, rows: Floats, scratch: Scratch | None = None) -> NDArray[np.uint32]:
+    def many(self, rows: Floats, scratch: Scratch | None = None) -> NDArray[np.int32]:
         """The codes of n rows of the table, a row a class; they lie in the scratch memory."""
-        codes, own, tops = _logits(
-            rows, self.classes, scratch or Scratch(len(rows), len(self.classes))
-        )
+        scratch = scratch or Scratch(rows, self.classes)
+        codes, own, above = _logits(rows, self.classes, scratch)
         codes -= self._floors
         codes >>= self._shifts
         np.minimum(codes, _HALF_CODES - 1, out=codes)
         np.maximum(codes, 0, out=codes)
-        above = (tops - np.int32(self._by_top.floor)) >> np.int32(self._by_top.shift)
-        codes += own * np.maximum(np.minimum(above, _HALF_CODES), 1)
-        return codes.view(np.uint32)
+        above -= np.int32(self._by_top.floor)
+        above >>= np.int32(self._by_top.shift)
+        np.minimum(above, _HALF_CODES, out=above)
+        np.maximum(above, 1, out=above)
+        for of_class, mine in zip(codes, own):
+            np.add(of_class, above, out=of_class, where=mine)
+        return codes
 
     def one(self, row: list[float], target: int) -> int:
         """The same for one example and class: `many` costs too much for a single one."""
@@ -79,25 +82,44 @@ class Codes:
 
 
 class Scratch:
-    """Memory to make codes in, used again and again: fresh pages cost more than the arithmetic."""
+    """Memory to make codes in, used again and again: fresh pages cost more than the arithmetic.
 
-    def __init__(self, n_rows: int, n_classes: int) -> None:
-        self.values, self.rests = np.empty((2, n_classes, n_rows), dtype=np.float32)
+    Parameters
+    ----------
+    rows
+        As many rows as there will be at most.
+    """
+
+    def __init__(self, rows: Floats, classes: Sequence[int]) -> None:
+        n_rows, n_classes = rows.shape
+        self.columns = np.empty((n_classes, n_rows), rows.dtype)
+        self.top, self.below_one = np.empty((2, n_rows), rows.dtype)
+        self.tops, self.rests_of_tops = np.empty((2, n_rows), np.float32)
+        self.values, self.rests = np.empty((2, len(classes), n_rows), np.float32)
+        self.own = np.empty((len(classes), n_rows), bool)
 
 
 def _logits(
     rows: Floats, classes: Sequence[int], scratch: Scratch
 ) -> tuple[Ints, NDArray[np.bool_], Ints]:
     """Integers that grow with the margins, which rows are predicted as the class, and max p."""
-    block = np.ascontiguousarray(rows.T)
-    top = block.max(axis=0)
-    chosen = block if len(classes) == len(block) else block[classes]
-    values, rests = scratch.values[:, : len(rows)], scratch.rests[:, : len(rows)]
-    np.add(chosen, 1 - top, out=values, casting="same_kind")
-    np.subtract(top, chosen, out=rests, casting="same_kind")
-    below_one = np.maximum(1 - top, 0)  # rows may sum to a little more than 1
-    tops = _logit_bits(top.astype(np.float32), below_one.astype(np.float32))
-    return _logit_bits(values, rests), chosen == top, tops
+    n = len(rows)
+    columns, values, rests = (
+        part[:, :n] for part in (scratch.columns, scratch.values, scratch.rests)
+    )
+    top, below_one, own = scratch.top[:n], scratch.below_one[:n], scratch.own[:, :n]
+    np.copyto(columns, rows.T)
+    columns.max(axis=0, out=top)
+    np.subtract(1, top, out=below_one)
+    for at, k in enumerate(classes):
+        np.add(columns[k], below_one, out=values[at], casting="same_kind")
+        np.subtract(top, columns[k], out=rests[at], casting="same_kind")
+        np.equal(columns[k], top, out=own[at])
+    tops, rests_of_tops = scratch.tops[:n], scratch.rests_of_tops[:n]
+    np.copyto(tops, top, casting="same_kind")
+    # Rows may sum to a little more than 1.
+    np.copyto(rests_of_tops, np.maximum(below_one, 0, out=below_one), casting="same_kind")
+    return _logit_bits(values, rests), own, _logit_bits(tops, rests_of_tops)
 
 
 def _logit_bits(values: NDArray[np.float32], rests: NDArray[np.float32]) -> Ints:

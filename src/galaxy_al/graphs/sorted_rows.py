@@ -1,9 +1,9 @@
 """The rows of a part of the pool, sorted for some classes' rankings.
 
 The part is cut into chunks of 65,536 rows. In each chunk the rows are put in the order of a 16-bit
-code (`sort_keys.py`) that never contradicts the ranking, packed with the 16-bit row number, so that
-one fast sort of integers does it. The codes are cut into buckets; how many rows lie below a bucket
-is known, and a bucket is put in exact order when it is first looked into.
+code (`sort_keys.py`) that never contradicts the ranking: so few bits are sorted by counting. The
+codes are cut into buckets; how many rows lie below a bucket is known, and a bucket is put in exact
+order when it is first looked into.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class SortedRows:
 
 
 def sort_rows(
-    codes: Codes, edges: Mapping[int, NDArray[np.uint32]], absent: NDArray[np.intp], part: Rows
+    codes: Codes, edges: Mapping[int, NDArray[np.uint16]], absent: NDArray[np.intp], part: Rows
 ) -> SortedRows:
     """Sort a part of the pool for some classes.
 
@@ -133,19 +133,16 @@ def sort_rows(
     missing = absent[first:last] - part.start
 
     def sort_chunk(bounds: tuple[int, int]) -> None:
-        packed = _packed(proba, codes, *bounds)
         low, high = missing.searchsorted(bounds)
-        if low < high:
-            packed = np.delete(packed, missing[low:high] - bounds[0], axis=1)
-        for builder, keys in zip(builders, packed):
-            builder.add_chunk(bounds[0], keys)
+        for builder, of_class in zip(builders, _codes_of(proba, codes, *bounds)):
+            builder.add_chunk(bounds[0], of_class, missing[low:high] - bounds[0])
 
     chunks = list(row_blocks(len(proba), CHUNK))
     if len(chunks) == 1:
         sort_chunk(chunks[0])
     else:
-        # Each thread holds a chunk's integers: all together at most a quarter of the table.
-        most = max(proba.nbytes // (4 * CHUNK * 4 * len(edges)), 2)
+        # Each thread holds a chunk's codes: all together at most a quarter of the table.
+        most = max(proba.nbytes // (4 * CHUNK * 2 * len(edges)), 2)
         with ThreadPoolExecutor(min(n_threads(), most)) as threads:
             list(threads.map(sort_chunk, chunks))
     return SortedRows(part, {k: builder.sorted() for k, builder in zip(edges, builders)})
@@ -154,17 +151,19 @@ def sort_rows(
 class _Builder:
     """Collects the sorted chunks of one class."""
 
-    def __init__(self, n_rows: int, edges: NDArray[np.uint32]) -> None:
-        self._packed_edges = edges << np.uint32(16)
+    def __init__(self, n_rows: int, edges: NDArray[np.uint16]) -> None:
+        self._edges = edges
         self._rows = np.empty(n_rows, dtype=np.uint16)
         self._firsts = np.empty((len(edges) + 1, -(-n_rows // CHUNK)), dtype=np.int32)
 
-    def add_chunk(self, start: int, packed: NDArray[np.uint32]) -> None:
-        """Add the codes and rows of the chunk that starts at a row."""
-        packed.sort()
-        self._rows[start : start + len(packed)] = packed
-        self._firsts[:-1, start // CHUNK] = packed.searchsorted(self._packed_edges)
-        self._firsts[-1, start // CHUNK] = len(packed)
+    def add_chunk(self, start: int, codes: NDArray[np.uint16], missing: NDArray[np.intp]) -> None:
+        """Add the chunk that starts at a row, without the rows that are missing."""
+        order = codes.argsort(kind="stable")
+        if len(missing):
+            order = order[~np.isin(order, missing)]
+        self._rows[start : start + len(order)] = order
+        self._firsts[:-1, start // CHUNK] = codes[order].searchsorted(self._edges)
+        self._firsts[-1, start // CHUNK] = len(order)
 
     def sorted(self) -> _SortedClass:
         """What was collected, when all chunks are there."""
@@ -173,13 +172,11 @@ class _Builder:
         return _SortedClass(self._rows, self._firsts)
 
 
-def _packed(proba: Floats, codes: Codes, start: int, stop: int) -> NDArray[np.uint32]:
-    """The code and the row in the chunk of each row, in one integer; one row per class."""
-    packed = np.empty((len(codes.classes), stop - start), dtype=np.uint32)
+def _codes_of(proba: Floats, codes: Codes, start: int, stop: int) -> NDArray[np.uint16]:
+    """The codes of the rows of a chunk, one row per class."""
+    found = np.empty((len(codes.classes), stop - start), dtype=np.uint16)
     n_rows = max(_BLOCK_CELLS // proba.shape[1], 64)
-    scratch = Scratch(min(n_rows, stop - start), len(codes.classes))
+    scratch = Scratch(proba[start : min(start + n_rows, stop)], codes.classes)
     for low, high in row_blocks(stop - start, n_rows):
-        high_bits = codes.many(proba[start + low : start + high], scratch)
-        high_bits <<= 16
-        np.bitwise_or(high_bits, np.arange(low, high, dtype=np.uint32), out=packed[:, low:high])
-    return packed
+        found[:, low:high] = codes.many(proba[start + low : start + high], scratch)
+    return found
