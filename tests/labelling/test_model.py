@@ -142,7 +142,7 @@ def test_an_old_project_is_exported_with_the_same_labels_and_left_as_it_is(old):
     found = read_csv(old.parent / "new.csv")
     assert list(found[0]) == list(expected[0])
     project = open_project(old)
-    places = [project.index_of[row["id"]] for row in found]
+    places = [project.find(row["id"]) for row in found]
     labels = {i: project.classes.index(row["label"]) for i, row in zip(places, found)}
     # Its file had balanced probabilities; those in the pool are by the head of today.
     trainer = AutoTrainer(n_classes=3, seed=project.settings.seed)

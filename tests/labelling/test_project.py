@@ -326,7 +326,7 @@ def test_what_is_wrong_is_said(embeddings, monkeypatch, capsys):
     no_project = "is not a galaxy-al project. Create one with `galaxy-al init`."
     assert told("status", project) == f"galaxy-al: {project} {no_project}"
     assert told("init", project, *both).endswith(
-        "Give exactly one of --texts, --images, --embeddings."
+        "Give exactly one of --texts, --images, --embeddings, --shards."
     )
     assert told("init", project, "--embeddings", pool, "--classes", "fine", "--other", "fine") == (
         "galaxy-al: Two classes are called 'fine'."

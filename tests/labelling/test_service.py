@@ -43,7 +43,7 @@ def ask_ahead(service, annotator):
 
 
 def holder(service, id):
-    return service._questions.holder(service.project.index_of[id])
+    return service._questions.holder(service.project.find(id))
 
 
 def begun(project, n_labels=15):
@@ -441,14 +441,14 @@ def test_only_what_was_asked_at_random_counts_as_random(project):
     state = service._learner.state
     asked, found = service.next("ann").id, service.next("bob").id
     for id in (asked, found):
-        state.mark_random(project[0].index_of[id])
+        state.mark_random(project[0].find(id))
     assert service.view().random >= {asked, found}
     service.label("ann", {asked: "fine"})
     service.label("bob", {found: "fine"}, source="found")
     entries = {entry.example: entry.is_random for entry in service.view().entries}
     assert entries == {asked: True, found: False}
     third = service.next("ann").id
-    state.mark_random(project[0].index_of[third])
+    state.mark_random(project[0].find(third))
     service.leave("ann")
     assert third not in service.view().random
     service.close()

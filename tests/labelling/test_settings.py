@@ -13,6 +13,9 @@ from support.projects import FORMAT_2, OLD_PROJECT
 GOOD = {"path": '"x.csv"', "kind": '"texts"', "classes": '["spam", "ham"]'}
 
 
+NOT_IN_SHARDS = {"shards": False, "scheduler": ""}
+
+
 def write(path, changes):
     path.write_text("".join(f"{key} = {value}\n" for key, value in {**GOOD, **changes}.items()))
     return path
@@ -22,7 +25,8 @@ def write(path, changes):
     ("key", "value", "message"),
     [
         ("colour", "3", "unknown key colour. Keys are: batch_size, classes, column, "
-         "embedder, goal, head, id_column, kind, path, seed, strategy."),
+         "embedder, goal, head, id_column, kind, path, scheduler, seed, shards, "
+         "strategy."),
         ("batch_size", "0", "batch_size must be at least 1, got 0."),
         ("batch_size", '"50"', "batch_size must be a valid integer, got '50'."),
         ("batch_size", "true", "batch_size must be a valid integer, got True."),
@@ -91,7 +95,7 @@ def test_a_file_without_a_format_is_of_the_first_one():
     assert "format" not in written
     assert "head" not in written
     settings = ProjectSettings.read(path).model_dump()
-    added = {"head": "auto", "goal": "classifier"}
+    added = {"head": "auto", "goal": "classifier", **NOT_IN_SHARDS}
     assert settings == {**written, "classes": tuple(written["classes"]), **added}
 
 
@@ -101,7 +105,8 @@ def test_a_project_of_format_2_has_the_goal_classifier():
     assert written.pop("format") == 2
     assert "goal" not in written
     settings = ProjectSettings.read(path).model_dump()
-    assert settings == {**written, "classes": tuple(written["classes"]), "goal": "classifier"}
+    added = {"goal": "classifier", **NOT_IN_SHARDS}
+    assert settings == {**written, "classes": tuple(written["classes"]), **added}
 
 
 def test_the_goal_chooses_the_strategy_unless_one_is_given():

@@ -73,6 +73,12 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
 
 @click.command(cls=_WithModalities)
 @PROJECT
+@click.option("--shards", help="A pool in shards, made by `galaxy-al embed`: a folder or s3://...")
+@click.option(
+    "--scheduler",
+    default="",
+    help="The dask scheduler whose workers work on the shards, or local.  [default: this process]",
+)
 @click.option("--classes", required=True, help="The rare classes, separated by commas.")
 @click.option("--other", required=True, help="The majority class: everything else.")
 @click.option(
@@ -110,6 +116,7 @@ def init(
     other: str,
     import_labels: Path | None,
     strategy: str,
+    shards: str | None,
     **options: Any,
 ) -> None:
     """Create a project: a folder with the settings, the labels and the vectors.
@@ -121,6 +128,7 @@ def init(
       galaxy-al init claims --texts letters.csv --classes fraud --other fine --goal find-all
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder dinov2
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder clip.onnx
+      galaxy-al init dents --shards shards/ --classes dent --other fine
     """
     from galaxy_al.data import MODALITIES
     from galaxy_al.labelling.project import create_project
@@ -128,9 +136,10 @@ def init(
     from galaxy_al.labelling.summary import summarize
 
     given = {kind: options.pop(kind.replace("-", "_")) for kind in MODALITIES}
+    given["shards"] = shards
     pools = [(kind, path) for kind, path in given.items() if path is not None]
     if len(pools) != 1:
-        flags = ", ".join(f"--{kind}" for kind in MODALITIES)
+        flags = ", ".join(f"--{kind}" for kind in given)
         raise click.UsageError(f"Give exactly one of {flags}.")
     if strategy:
         options["strategy"] = strategy
@@ -138,6 +147,8 @@ def init(
     (kind, pool) = pools[0]
     if not options["embedder"] and (hint := stronger_model(kind)):
         click.echo(hint)  # before the default embeds the pool, which can take long
+    if shards is not None:
+        options["shards"] = True
     made = create_project(
         project,
         pool,
@@ -154,7 +165,8 @@ def init(
     if not import_labels:
         Service(made).close()  # finds the first questions, which the page then has at once
     imported = f", {summarize(project).n_imported:,} labels imported" if import_labels else ""
-    click.echo(f"{len(made.pool):,} {kind} in {project}{imported}. Next: galaxy-al label {project}")
+    what = f"{len(made.pool):,} {made.pool.kind}"
+    click.echo(f"{what} in {project}{imported}. Next: galaxy-al label {project}")
 
 
 @click.command()

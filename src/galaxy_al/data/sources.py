@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,23 +124,48 @@ def import_labels(
 
     An example that is not in the table keeps the label it has.
     """
-    table = read_table(Path(path))
     position = {name: i for i, name in enumerate(pool.ids)}
-    rows = {}
-    for row, name in enumerate(table.texts(id_column)):
-        if name not in position:
-            raise GalaxyError(f"{table.where(row)}: the pool has no example {name!r}.")
-        if name in rows:
-            raise GalaxyError(f"{table.where(row)}: {name!r} occurs a second time.")
-        rows[name] = row
-    new, names = _labels(table, label_column, classes or pool.classes or None)
-    if pool.classes and tuple(names) != pool.classes:
+    given, names = read_labels(
+        path,
+        lambda ids: {id: position[id] for id in ids if id in position},
+        id_column=id_column,
+        label_column=label_column,
+        classes=classes or pool.classes or None,
+    )
+    if pool.classes and names != pool.classes:
         raise GalaxyError(f"The pool's classes are {pool.classes}, those of {path} {names}.")
     labels = pool.labels.copy()
-    for name, row in rows.items():
-        if new[row] >= 0:
-            labels[position[name]] = new[row]
-    return replace(pool, labels=labels, classes=tuple(names))
+    for id, label in given.items():
+        labels[position[id]] = label
+    return replace(pool, labels=labels, classes=names)
+
+
+def read_labels(
+    path: str | Path,
+    find: Callable[[Sequence[str]], Mapping[str, int]],
+    *,
+    id_column: str = "id",
+    label_column: str = "label",
+    classes: Sequence[str] | None = None,
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """The class of each id in a table, and the names of the classes.
+
+    Parameters
+    ----------
+    find
+        Finds those of some ids that the pool has; another one is an error.
+    """
+    table = read_table(Path(path))
+    ids = table.texts(id_column)
+    known, seen = find(ids), set[str]()
+    for row, id in enumerate(ids):
+        if id not in known:
+            raise GalaxyError(f"{table.where(row)}: the pool has no example {id!r}.")
+        if id in seen:
+            raise GalaxyError(f"{table.where(row)}: {id!r} occurs a second time.")
+        seen.add(id)
+    labels, names = _labels(table, label_column, classes)
+    return {id: label for id, label in zip(ids, labels.tolist()) if label >= 0}, tuple(names)
 
 
 def _content_column(

@@ -30,7 +30,7 @@ class Answers:
     def last_usable(self, annotator: str) -> Entry | None:
         """The last answer of an annotator; those about examples that are gone are undone."""
         last = self.log.last_of(annotator)
-        while last is not None and last.example not in self._project.usable:
+        while last is not None and not self._project.usable_indices([last.example]):
             self.undo(last)
             last = self.log.last_of(annotator)
         return last

@@ -52,5 +52,6 @@ def _write(path: Path, key: str, found: LocalOutliers) -> None:
 
 def _key(embeddings: Table) -> str:
     """What the outliers depend on; of the embeddings their shape and about `_SAMPLE` rows."""
-    sample = np.ascontiguousarray(embeddings[:: max(len(embeddings) // _SAMPLE, 1)])
+    rows = np.arange(0, len(embeddings), max(len(embeddings) // _SAMPLE, 1))
+    sample = np.ascontiguousarray(embeddings[rows])
     return digest([str(embeddings.shape), sample.tobytes()])

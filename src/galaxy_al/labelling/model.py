@@ -49,7 +49,8 @@ class LabeledExamples:
     @cached_property
     def indices(self) -> list[int]:
         """The indices of the examples in the pool."""
-        return [self.project.index_of[entry.example] for entry in self.entries]
+        index_of = self.project.indices(entry.example for entry in self.entries)
+        return [index_of[entry.example] for entry in self.entries]
 
     @cached_property
     def classes(self) -> list[str]:
@@ -59,7 +60,9 @@ class LabeledExamples:
 
 def usable_labels(project: Project, entries: Iterable[Entry]) -> list[Entry]:
     """The labels of examples that are in the pool and can be read."""
-    return [e for e in entries if e.kind == "label" and e.example in project.usable]
+    labels = [entry for entry in entries if entry.kind == "label"]
+    usable = project.usable_indices(entry.example for entry in labels)
+    return [entry for entry in labels if entry.example in usable]
 
 
 def labels_of(project: Project, entries: Iterable[Entry]) -> list[Entry]:
@@ -89,8 +92,9 @@ def labeled_examples(folder: Path) -> LabeledExamples:
 
 def class_indices(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
     """The class indices by the indices of the examples."""
-    index_of = {name: class_index for class_index, name in enumerate(project.classes)}
-    return {project.index_of[entry.example]: index_of[entry.label or ""] for entry in labels}
+    labels, number = list(labels), {name: k for k, name in enumerate(project.classes)}
+    index_of = project.indices(entry.example for entry in labels)
+    return {index_of[entry.example]: number[entry.label or ""] for entry in labels}
 
 
 def train_model(project: Project, labels: Iterable[Entry]) -> TrainedModel | None:
@@ -166,7 +170,7 @@ def save_trained_model(
 
 def _decide(project: Project, model: Any, labels: Sequence[Entry], rule: str) -> TrainedProject:
     """Choose the thresholds of a trained model, and estimate what they give."""
-    table = model.proba(project.vectors)
+    table = np.asarray(model.proba(project.vectors))
     held_out = model.held_out if isinstance(model, AutoModel) else None
     if held_out is not None:
         table = held_out_table(table, held_out)

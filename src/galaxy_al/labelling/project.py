@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.cluster.sharded_pool import ShardedIds, ShardedPool
 from galaxy_al.data.pool import Pool
-from galaxy_al.data.sources import import_labels, load_pool
+from galaxy_al.data.shard_files import Manifest
+from galaxy_al.data.sources import load_pool, read_labels
 from galaxy_al.data.tables import is_unicode
-from galaxy_al.errors import GalaxyError, NotFound
+from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.settings import ProjectSettings
@@ -24,6 +26,7 @@ from galaxy_al.models.embedders import full_name, load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.heads import make_trainer
 from galaxy_al.snapshot import UNLABELED
+from galaxy_al.system.addresses import is_remote
 from galaxy_al.system.files import make_folder
 
 SETTINGS_FILE, LOG_FILE, LOCK_FILE = "project.toml", "labels.sqlite", "lock"
@@ -37,14 +40,14 @@ class Project:
     Parameters
     ----------
     vectors
-        One row per example, zeros where the example is bad.
+        One row per example, zeros where the example is bad; in an array or in shards.
     bad
         Why an example cannot be used, by index.
     """
 
     folder: Path
     settings: ProjectSettings
-    pool: Pool
+    pool: Pool | ShardedPool
     vectors: NDArray[np.floating[Any]]
     bad: dict[int, str]
 
@@ -54,28 +57,42 @@ class Project:
         return self.settings.classes
 
     @cached_property
-    def index_of(self) -> dict[str, int]:
-        """The index of each example in the pool, by id."""
+    def _index_of(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.pool.ids)}
+
+    def indices(self, ids: Iterable[str]) -> dict[str, int]:
+        """The indices of those of some examples that the pool has."""
+        if isinstance(self.pool, ShardedPool):
+            return self.pool.ids.find(ids)
+        return {id: self._index_of[id] for id in ids if id in self._index_of}
+
+    def usable_indices(self, ids: Iterable[str]) -> dict[str, int]:
+        """The indices of those of some examples that can be labelled."""
+        return {id: index for id, index in self.indices(ids).items() if index not in self.bad}
 
     def find(self, id: str) -> int:
         """The index of an example; `NotFound` if the pool does not have it."""
-        index = self.index_of.get(id)
+        index = self.indices([id]).get(id)
         if index is None:
             raise NotFound(f"The pool has no example {id!r}.")
         return index
 
-    @cached_property
-    def usable(self) -> set[str]:
-        """The ids of the examples that can be labelled."""
-        return self.index_of.keys() - {self.pool.ids[index] for index in self.bad}
+    def ids_of(self, indices: Iterable[int]) -> list[str]:
+        """The ids of some examples."""
+        ids = self.pool.ids
+        return ids.at(indices) if isinstance(ids, ShardedIds) else [ids[i] for i in indices]
+
+    def close(self) -> None:
+        """Leave the cluster, if the pool is on one."""
+        if isinstance(self.pool, ShardedPool):
+            self.pool.close()
 
 
 def create_project(
     folder: Path,
-    pool: Path,
+    pool: Path | str,
     *,
-    kind: str,
+    kind: str | None = None,
     classes: Sequence[str],
     other: str,
     labels: Path | None = None,
@@ -85,6 +102,10 @@ def create_project(
 
     Parameters
     ----------
+    pool
+        As of `load_pool`, or the address of a `ShardedPool` if ``shards`` is set.
+    kind
+        What the pool holds; a pool in shards says so itself.
     classes, other
         The rare classes, and the majority class.
     labels
@@ -94,26 +115,29 @@ def create_project(
     """
     if (folder / SETTINGS_FILE).exists():
         raise GalaxyError(f"{folder} is already a project.")
-    if folder.resolve() == pool.resolve():
+    if not is_remote(str(pool)) and folder.resolve() == Path(pool).resolve():
         raise GalaxyError(f"{folder} is the pool. Give the project a folder of its own.")
-    relative = os.path.relpath(pool.resolve(), folder.resolve())
+    if options.get("shards"):
+        kind = Manifest.read(str(pool)).kind
+    if kind is None:
+        raise InvalidArgument("Say what the pool holds: kind.")
     if options.get("embedder"):
         options["embedder"] = full_name(kind, options["embedder"])
     settings = ProjectSettings.create(
-        path=relative, kind=kind, classes=(*classes, other), **options
+        path=_relative(pool, folder), kind=kind, classes=(*classes, other), **options
     )
     found = _load(folder, settings)
-    known = import_labels(found, labels, classes=settings.classes) if labels else found
     make_folder(folder)
     try:
-        project = _embed_pool(folder, settings, known)
+        project = _embed_pool(folder, settings, found)
+        given = _given_labels(project, labels)
         trainer = make_trainer(settings.head, n_classes=len(settings.classes))
-        trainer.fit(project.vectors[:1], {})  # a head that cannot be used is refused here
+        trainer.fit(project.vectors[[0]], {})  # a head that cannot be used is refused here
     except BaseException:
         with suppress(OSError):
             folder.rmdir()  # only if it is empty: finished vectors are kept
         raise
-    _import(project, known)
+    _import(project, given)
     settings.write(folder / SETTINGS_FILE)  # last: a project with settings is complete
     return project
 
@@ -131,15 +155,23 @@ def read_settings(folder: Path) -> ProjectSettings:
     return ProjectSettings.read(folder / SETTINGS_FILE)
 
 
-def pool_path(folder: Path, settings: ProjectSettings) -> Path:
-    """The path of the pool of a project."""
-    return Path(os.path.normpath(folder.resolve() / settings.path))
+def pool_address(folder: Path, settings: ProjectSettings) -> str:
+    """The address of the pool of a project."""
+    if is_remote(settings.path):
+        return settings.path
+    return os.path.normpath(folder.resolve() / settings.path)
+
+
+def _relative(pool: Path | str, folder: Path) -> str:
+    if is_remote(str(pool)):
+        return str(pool)
+    return os.path.relpath(Path(pool).resolve(), folder.resolve())
 
 
 def check_output(folder: Path, output: Path) -> None:
     """Refuse to overwrite the files of a project, or its pool."""
     settings = read_settings(folder)
-    own = {folder, folder / SETTINGS_FILE, folder / LOG_FILE, pool_path(folder, settings)}
+    own = {folder, folder / SETTINGS_FILE, folder / LOG_FILE, Path(pool_address(folder, settings))}
     if output.resolve() in {path.resolve() for path in own}:
         raise GalaxyError(f"{output} belongs to the project and must not be overwritten.")
 
@@ -149,9 +181,12 @@ def open_log(folder: Path, *, read_only: bool = False) -> Database:
     return Database(folder / LOG_FILE, read_only=read_only)
 
 
-def _load(folder: Path, settings: ProjectSettings) -> Pool:
+def _load(folder: Path, settings: ProjectSettings) -> Pool | ShardedPool:
+    address = pool_address(folder, settings)
+    if settings.shards:
+        return ShardedPool(address, scheduler=settings.scheduler or None)
     return load_pool(
-        pool_path(folder, settings),
+        address,
         kind=settings.kind,
         column=settings.column or None,
         id_column=settings.id_column or None,
@@ -159,7 +194,10 @@ def _load(folder: Path, settings: ProjectSettings) -> Pool:
     )
 
 
-def _embed_pool(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
+def _embed_pool(folder: Path, settings: ProjectSettings, pool: Pool | ShardedPool) -> Project:
+    if isinstance(pool, ShardedPool):
+        vectors: Any = pool.vectors
+        return Project(folder, settings, pool, vectors, pool.bad)
     if not pool.modality.is_embedded:
         bad = pool.problems()
         vectors = pool.modality.vectors(pool.items)
@@ -178,12 +216,22 @@ def _embed_pool(folder: Path, settings: ProjectSettings, pool: Pool) -> Project:
     return Project(folder, settings, pool, found.vectors, {**found.bad, **unnamed})
 
 
-def _import(project: Project, known: Pool) -> None:
-    """Write the labels of the pool to the log."""
-    entries = [
-        Entry(IMPORTER, "label", known.ids[i], known.classes[known.labels[i]], source="import")
-        for i in np.flatnonzero(known.labels != UNLABELED).tolist()
-    ]
+def _given_labels(project: Project, path: Path | None) -> dict[str, str]:
+    """The labels that came with the pool, and those in a table; names of classes by id."""
+    given: dict[str, str] = {}
+    if isinstance(pool := project.pool, Pool):
+        for index in np.flatnonzero(pool.labels != UNLABELED).tolist():
+            given[pool.ids[index]] = pool.classes[pool.labels[index]]
+    if path is not None:
+        labels, names = read_labels(path, project.indices, classes=project.classes)
+        given.update((id, names[label]) for id, label in labels.items())
+    return given
+
+
+def _import(project: Project, labels: Mapping[str, str]) -> None:
+    """Write labels to the log."""
     database = open_log(project.folder)
-    database.add(entries)
+    database.add(
+        [Entry(IMPORTER, "label", id, name, source="import") for id, name in labels.items()]
+    )
     database.close()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from galaxy_al.data.pool import Pool
 from galaxy_al.labelling.exploring import explorer_of
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.model import class_indices, labels_of
@@ -22,7 +23,7 @@ def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry])
     entries, current
         The whole log, and the current entry of each example.
     """
-    settings, index_of = project.settings, project.index_of
+    settings, pool = project.settings, project.pool
     strategy = make_strategy(settings.strategy)
     explorer = explorer_of(strategy, project.folder)
     learner = Learner(
@@ -33,14 +34,14 @@ def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry])
         batch_size=settings.batch_size,
         goal=settings.goal,
         seed=settings.seed,
-        texts=project.pool.modality.words(project.pool.items),
+        texts=pool.modality.words(pool.items) if isinstance(pool, Pool) else None,
         explore=explorer,
     )
     labels = class_indices(project, labels_of(project, current))
     never = {entry.example for entry in current if entry.kind == "cannot tell"}
-    skipped = project.bad.keys() | {index_of[id] for id in never & index_of.keys()}
+    skipped = project.bad.keys() | set(project.indices(never).values())
     sampled = {entry.example for entry in entries if entry.is_random}
-    random = {index_of[id] for id in sampled & index_of.keys()}
+    random = project.indices(sampled).values()
     state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
     learner.resume(labels, dict(state), skipped, random)
     if set(labels.values()) < set(range(len(project.classes))):

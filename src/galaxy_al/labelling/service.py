@@ -81,6 +81,7 @@ class Service:
         """Wait until no training is running, then close the project."""
         self.wait()
         self._database.close()
+        self.project.close()
 
     def wait(self) -> None:
         """Wait until no training is running."""
@@ -226,10 +227,8 @@ class Service:
             current = self._log.all_current()
             proba = None if self._learner.is_exploring else self._learner.proba
         entries = usable_labels(self.project, current)
-        rows = [self.project.index_of[entry.example] for entry in entries]
-        warnings = label_warnings(self.project, current)
-        scores = None if proba is None else proba[rows]
-        return LabeledExamples(self.project, entries, scores, warnings)
+        found = LabeledExamples(self.project, entries, None, label_warnings(self.project, current))
+        return found if proba is None else replace(found, proba=proba[found.indices])
 
     def view(self) -> View:
         """The project at this moment."""
@@ -249,14 +248,14 @@ class Service:
                 is_exploring=learner.is_exploring,
                 people=tuple(self._people()),
             )
-        state, ids, names = session.state, self.project.pool.ids, self.project.classes
+        state, ids_of, names = session.state, self.project.ids_of, self.project.classes
         priors = model.class_priors if isinstance(model, AutoModel) else np.zeros(1)
-        labels = {ids[index]: names[label] for index, label in state.labels.items()}
+        labels = dict(zip(ids_of(state.labels), (names[label] for label in state.labels.values())))
         return make(
             labels=MappingProxyType(labels),
-            skipped=frozenset(ids[index] for index in state.skipped),
-            pending=frozenset(ids[index] for index in state.pending),
-            random=frozenset(ids[index] for index in state.random),
+            skipped=frozenset(ids_of(state.skipped)),
+            pending=frozenset(ids_of(state.pending)),
+            random=frozenset(ids_of(state.random)),
             class_priors=tuple(priors.tolist()) if priors.any() else None,
             rankings=tuple(session.rankings()),
         )

@@ -62,6 +62,9 @@ class ProjectSettings(BaseModel):
         The pool, relative to the folder of the project.
     kind, column, id_column
         How `load_pool` reads it.
+    shards, scheduler
+        Whether the pool is in shards, and the dask scheduler whose workers have them; empty is
+        this process.
     classes
         The names of the classes, the majority class last.
     embedder
@@ -83,6 +86,8 @@ class ProjectSettings(BaseModel):
     classes: _Classes
     column: str = ""
     id_column: str = ""
+    shards: bool = False
+    scheduler: str = ""
     embedder: str = ""
     head: _Head = "auto"
     goal: _Goal = DEFAULT_GOAL
@@ -123,7 +128,16 @@ def _add_goal(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"goal": DEFAULT_GOAL, **values}
 
 
-_MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (_add_head, _add_goal)
+def _add_shards(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Format 4 lets a pool be in shards. Before, none was."""
+    return {"shards": False, "scheduler": "", **values}
+
+
+_MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (
+    _add_head,
+    _add_goal,
+    _add_shards,
+)
 FORMAT = len(_MIGRATIONS) + 1
 
 

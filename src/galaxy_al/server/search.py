@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
+from galaxy_al.free_examples import FreeExamples
 from galaxy_al.graphs.distances import squared_distances
 from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import Scores
 from galaxy_al.server.rendering import show
 from galaxy_al.server.schemas import Clusters, Example, Found
+from galaxy_al.strategies.scoring import lowest_among
 
 _MOST_PIXELS = 80_000_000
 _CLUSTERS, _WALKED = 12, 3000
@@ -34,20 +36,19 @@ class Cluster:
 
 def nearest(vectors: Vectors, query: Vectors, count: int, without: Collection[int]) -> list[int]:
     """The examples nearest to a point, the nearest first."""
-    return _best(squared_distances(vectors, query[None])[:, 0], count, without)
+    return _best(vectors, lambda rows: squared_distances(rows, query[None])[:, 0], count, without)
 
 
 def likeliest(proba: Vectors, target: int, count: int, without: Collection[int]) -> list[int]:
     """The examples most likely of a class, the likeliest first."""
-    return _best(-proba[:, target].astype(np.float64), count, without)
+    return _best(proba, lambda rows: -rows[:, target].astype(np.float64), count, without)
 
 
-def _best(scores: NDArray[np.float64], count: int, without: Collection[int]) -> list[int]:
-    scores[list(without)] = np.inf
-    first = np.argpartition(scores, min(count, len(scores) - 1))[:count]
-    ordered = first[np.lexsort((first, scores[first]))]
-    found: list[int] = ordered[np.isfinite(scores[ordered])].tolist()
-    return found
+def _best(
+    table: Vectors, score: Callable[[Vectors], Vectors], count: int, without: Collection[int]
+) -> list[int]:
+    best: list[int] = lowest_among(table, FreeExamples(len(table), without), count, score).tolist()
+    return best
 
 
 def walk(
@@ -66,12 +67,17 @@ def walk(
     from sklearn.exceptions import ConvergenceWarning
 
     if center is None:
-        among = np.setdiff1d(np.arange(len(vectors)), list(without))
+        free = FreeExamples(len(vectors), without)
+        n_among = len(free)
     else:
-        among = np.array(nearest(vectors, vectors[center].astype(np.float64), radius, without))
-    if not len(among):
+        around = nearest(vectors, vectors[center].astype(np.float64), radius, without)
+        n_among = len(around)
+    if not n_among:
         return []
-    some = among if len(among) <= _WALKED else np.sort(rng.choice(among, _WALKED, replace=False))
+    places = np.arange(n_among)
+    if n_among > _WALKED:
+        places = rng.choice(n_among, _WALKED, replace=False)
+    some = np.sort(free.at(places) if center is None else np.array(around)[places])
     points = vectors[some].astype(np.float64)
     seed = int(rng.integers(1 << 31))
     means = KMeans(min(_CLUSTERS, len(some)), n_init=1, random_state=seed)
@@ -82,7 +88,7 @@ def walk(
     for k in np.unique(cluster):
         inside = np.flatnonzero(cluster == k)
         apart = squared_distances(points[inside], means.cluster_centers_[k : k + 1])
-        size = round(len(inside) * len(among) / len(some))
+        size = round(len(inside) * n_among / len(some))
         found.append(Cluster(int(some[inside[apart.argmin()]]), size))
     return sorted(found, key=lambda cluster: -cluster.size)
 

@@ -19,7 +19,7 @@ from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.base import Strategy
 from galaxy_al.strategies.discovery import Discovery, search_share
 from galaxy_al.strategies.random import Random
-from galaxy_al.strategies.scoring import lowest
+from galaxy_al.strategies.scoring import lowest_among
 from galaxy_al.strategies.session import Session, Start
 from galaxy_al.strategies.with_helpers import SessionWithHelpers
 
@@ -101,11 +101,11 @@ class FindAllSession(SessionWithHelpers):
         """Rank the ``count`` examples most likely to be rare, ties by index."""
         rare, everything = sorted(self._rare), FreeExamples(self.snapshot.size, busy=())
         # Not by the probability of the majority class, which rounds to 1 where it is likely.
-        first = lowest(
-            self.snapshot,
+        first = lowest_among(
+            self.snapshot.scores,
+            everything,
             count,
             lambda rows: -rows.take(rare, axis=1).sum(axis=1),
-            among=everything,
         )
         self._ranked: tuple[int, ...] = tuple(first.tolist())
         self._at = 0

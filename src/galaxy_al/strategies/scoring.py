@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.free_examples import FreeExamples
-from galaxy_al.shards import Rows, reduce_rows, row_blocks
+from galaxy_al.shards import Rows, Table, reduce_rows, row_blocks
 from galaxy_al.snapshot import Snapshot
 from galaxy_al.strategies.label_state import is_whole
 
@@ -22,21 +22,21 @@ ROWS_AT_ONCE = 1 << 12  # rows of embeddings per block: the temporaries stay sma
 _SCORES_AT_ONCE = 1 << 14
 
 
-def lowest(
-    snapshot: Snapshot, budget: int, score: Score, among: FreeExamples | None = None
-) -> NDArray[np.intp]:
+def lowest(snapshot: Snapshot, budget: int, score: Score) -> NDArray[np.intp]:
     """The ``budget`` askable indices of lowest score, ties by index.
 
     Parameters
     ----------
     score
         Turns rows of the score table into one number each, some thousand rows at a time.
-    among
-        Choose from these instead.
     """
-    free = snapshot.free if among is None else among
+    return lowest_among(snapshot.scores, snapshot.free, budget, score)
+
+
+def lowest_among(table: Table, free: FreeExamples, count: int, score: Score) -> NDArray[np.intp]:
+    """The ``count`` indices of lowest score among some rows of a table, ties by index."""
     found: Scored = reduce_rows(
-        partial(_lowest_of, free, budget, score), partial(_lowest_of_both, budget), snapshot.scores
+        partial(_lowest_of, free, count, score), partial(_lowest_of_both, count), table
     )
     return found[0]
 

@@ -19,7 +19,7 @@ def _next(service: Service, annotator: str, ahead: bool) -> Next:
     project = service.project
 
     def shown(id: str | None) -> Example | None:
-        return None if id is None else show(project, project.index_of[id])
+        return None if id is None else show(project, project.find(id))
 
     try:
         question = service.next(annotator, ahead=ahead)

@@ -1,0 +1,119 @@
+"""A project on a pool in shards asks, finds, exports and trains as one on the same array."""
+
+import numpy as np
+import pytest
+
+from galaxy_al.labelling.project import create_project, open_project
+from galaxy_al.labelling.service import Service
+from galaxy_al.server.search import Finder
+from support.commands import read_csv, run
+
+SIZE, WIDTH = 3000, 24
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """An array of vectors with ids, the same in shards, and the classes."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(SIZE) > 0.02
+    middles = rng.normal(size=(2, WIDTH)) * 1.2
+    vectors = (rng.normal(size=(SIZE, WIDTH)) + middles[truth.astype(int)]).astype(np.float32)
+    ids = np.array([f"part {i:05}" for i in range(SIZE)])
+    np.savez(tmp_path / "pool.npz", embeddings=vectors, ids=ids)
+    run("embed", tmp_path / "pool.npz", "--out", tmp_path / "shards", "--rows", "700")
+    return tmp_path, dict(zip(ids.tolist(), np.where(truth, "fine", "dent").tolist()))
+
+
+OPTIONS = {"classes": ["dent"], "other": "fine", "batch_size": 15}
+
+
+def projects(folder, scheduler=""):
+    in_memory = create_project(folder / "memory", folder / "pool.npz", kind="embeddings", **OPTIONS)
+    in_shards = create_project(
+        folder / "project", folder / "shards", shards=True, scheduler=scheduler, **OPTIONS
+    )
+    return in_memory, in_shards
+
+
+def label(service, truth, count):
+    asked = []
+    for _ in range(count):
+        question = service.next("ann", ahead=True)
+        service.label("ann", {question.id: truth[question.id]})
+        service.wait()  # for the training, which begins at the same answers then
+        asked.append((question.id, dict(question.ahead)))
+    return asked
+
+
+@pytest.mark.parametrize("on_cluster", [False, True])
+def test_the_same_questions_searches_exports_and_models(pool, client, on_cluster):
+    folder, truth = pool
+    address = client.scheduler.address if on_cluster else ""
+    services = [Service(project) for project in projects(folder, address)]
+    asked = [label(service, truth, 60) for service in services]
+    assert asked[0] == asked[1]
+    assert "dent" in {truth[id] for id, _ in asked[0]}
+    for service in services:
+        service.undo("ann")
+        service.skip("ann", service.next("ann").id, cannot_tell=True)
+        service.wait()
+    views = [service.view() for service in services]
+    assert views[0].labels == views[1].labels
+    assert views[0].rankings == views[1].rankings
+    finders = [Finder(service) for service in services]
+    some = asked[0][7][0]
+    for find in (
+        lambda finder: finder.likeliest("dent", 20),
+        lambda finder: finder.like(some, 20),
+        lambda finder: finder.walk(None, 0),
+        lambda finder: finder.walk(some, 200),
+    ):
+        assert find(finders[0]) == find(finders[1])
+    for service in services:
+        service.close()
+    outputs = [export_and_train(folder / name) for name in ("memory", "project")]
+    assert outputs[0] == outputs[1]
+
+
+def export_and_train(project):
+    run("export", project, "--output", project / "labels.csv")
+    said = run("train", project).output.replace(str(project), "PROJECT")
+    rows = [
+        {key: value for key, value in row.items() if key != "created_at"}
+        for row in read_csv(project / "labels.csv")
+    ]
+    return rows, said
+
+
+def test_a_project_is_opened_again_where_it_was(pool):
+    folder, truth = pool
+    _, project = projects(folder)
+    service = Service(project)
+    asked = label(service, truth, 40)
+    service.close()
+    again = Service(open_project(folder / "project"))
+    assert len(again.view().labels) == 40
+    assert again.next("ann").id not in {id for id, _ in asked}
+    again.close()
+
+
+def test_labels_are_imported_by_id(pool):
+    folder, truth = pool
+    some = list(truth)[::100]
+    lines = [f"{id},{truth[id]}\n" for id in some]
+    (folder / "known.csv").write_text("id,label\n" + "".join(lines))
+    said = run(
+        "init", folder / "project", "--shards", folder / "shards",
+        "--classes", "dent", "--other", "fine", "--import-labels", folder / "known.csv",
+    )  # fmt: skip
+    assert "30 labels imported" in said.output
+    assert "30 labels (30 imported)" in run("status", folder / "project").output
+
+
+def test_strategies_that_need_the_whole_pool_are_refused(pool):
+    folder, _ = pool
+    result = run(
+        "init", folder / "project", "--shards", folder / "shards",
+        "--classes", "dent", "--other", "fine", "--strategy", "badge", fails=True,
+    )  # fmt: skip
+    assert "needs the whole pool at once" in str(result.exception)
