@@ -87,10 +87,13 @@ def _refuse(options: dict[str, Any], names: Iterable[str], why: str) -> None:
 @bench.command()
 @_suite_options
 @click.option("--jobs", type=_POSITIVE, help="Parallel runs (default: one per core).")
+@click.option("--scheduler", help="Run on a dask cluster: tcp://host:8786, or local.")
 @click.option(
     "--log", multiple=True, help="Report rounds to tensorboard:DIR, mlflow:URI or wandb:PROJECT."
 )
-def run(results: Path, jobs: int | None, log: tuple[str, ...], **options: Any) -> None:
+def run(
+    results: Path, jobs: int | None, scheduler: str | None, log: tuple[str, ...], **options: Any
+) -> None:
     """Run a suite, or the part of it that is missing. You can stop and resume at any time.
 
     SUITE is a TOML file or the name of an installed suite (see bench suites).
@@ -99,11 +102,13 @@ def run(results: Path, jobs: int | None, log: tuple[str, ...], **options: Any) -
     Example:
       galaxy-al bench run figure4 --size frozen
       galaxy-al bench run --pool mails.csv --labels category
+      galaxy-al bench run figure4 --size frozen --scheduler tcp://head-node:8786
     """
     from galaxy_al.experiments.console.bench import show_run
     from galaxy_al.experiments.trackers import make_tracker
 
-    show_run(_suite(options), results, jobs, [make_tracker(spec) for spec in log])
+    trackers = [make_tracker(spec) for spec in log]
+    show_run(_suite(options), results, jobs, scheduler, trackers)
     click.echo(f"The results are in {results}. See them with bench report and the same options.")
 
 

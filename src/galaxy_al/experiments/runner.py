@@ -5,17 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from galaxy_al.cluster.jobs import run_jobs
 from galaxy_al.errors import GalaxyError
 from galaxy_al.experiments.datasets import is_own_pool, load_labeled_pool, setting_title
 from galaxy_al.experiments.results import Results, RunProgress
-from galaxy_al.experiments.runs import complete_run
+from galaxy_al.experiments.runs import ClusterRun, PlayedRound, complete_run, play_on_worker
 from galaxy_al.experiments.suite import Run, Suite
 from galaxy_al.system.files import locked
 from galaxy_al.system.threads import n_threads
@@ -66,7 +67,12 @@ def suite_progress(
 
 
 def run_suite(
-    suite: Suite, path: Path, *, jobs: int | None = None, every: float = 1.0
+    suite: Suite,
+    path: Path,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    every: float = 1.0,
 ) -> Iterator[SuiteProgress]:
     """Run what is missing of a suite, and report its progress every ``every`` seconds.
 
@@ -78,11 +84,39 @@ def run_suite(
     ----------
     jobs
         How many runs at once; by default one per core.
+    scheduler
+        The dask scheduler whose workers do the runs instead; the numbers are the same.
     """
     results = Results(path)
     with locked(path.with_name(path.name + ".lock"), wait=False):
-        yield from _run_unfinished(suite, results, jobs or n_threads(), every)
+        if scheduler is None:
+            yield from _run_unfinished(suite, results, jobs or n_threads(), every)
+        else:
+            yield from _run_on_cluster(suite, results, scheduler, every)
     results.close()
+
+
+def _run_on_cluster(
+    suite: Suite, results: Results, scheduler: str, every: float
+) -> Iterator[SuiteProgress]:
+    """Workers play the rounds, and this process stores them: the file need not be within reach."""
+    todo = _unfinished(suite, results)
+    _check_data(suite, results, todo)
+    jobs = [ClusterRun(run, suite.rounds, results.asked(run)) for run in todo]
+    stored = {run.key: len(job.asked.batches) for run, job in zip(todo, jobs)}
+
+    def store(job: ClusterRun, played: PlayedRound) -> None:
+        if played.number > stored[job.run.key]:
+            about = {"n_examples": played.n_examples, "n_rare": played.n_rare}
+            results.begin(job.run, **about, data=played.data)
+            results.add(job.run, played.number, played.step, played.seconds)
+            stored[job.run.key] = played.number
+
+    failures: list[tuple[Run, BaseException]] = []
+    for left, failed in run_jobs(scheduler, play_on_worker, jobs, store, every) if jobs else ():
+        failures = [(job.run, error) for job, error in failed]
+        yield suite_progress(suite, results, [job.run for job in left])
+    _raise_first(failures, len(jobs))
 
 
 def _run_unfinished(
@@ -138,6 +172,10 @@ def _watch(
 
 def _raise_first_failure(futures: dict[Future[None], Run]) -> None:
     failures = [(run, error) for future, run in futures.items() if (error := future.exception())]
+    _raise_first(failures, len(futures))
+
+
+def _raise_first(failures: Sequence[tuple[Run, BaseException]], n_runs: int) -> None:
     if failures:
         run, error = failures[0]
         if isinstance(error, BrokenProcessPool):
@@ -147,7 +185,7 @@ def _raise_first_failure(futures: dict[Future[None], Run]) -> None:
             ) from error
         name = f"{run.method.label} on {setting_title(run.setting)} with seed {run.seed}"
         kind = GalaxyError if isinstance(error, GalaxyError) else RuntimeError  # which is a bug
-        message = f"{len(failures)} of {len(futures)} runs failed. The first, {name}: {error}"
+        message = f"{len(failures)} of {n_runs} runs failed. The first, {name}: {error}"
         raise kind(message) from error
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.experiments.datasets import LabeledPool, load_labeled_pool
-from galaxy_al.experiments.results import Results
+from galaxy_al.experiments.results import Asked, Results
 from galaxy_al.experiments.suite import Head, Run
 from galaxy_al.learner import Learner
 from galaxy_al.models.heads import NETWORKS
 from galaxy_al.models.protocols import AnyHead, TrainedModel, TrainsModels
-from galaxy_al.simulation import play_round
+from galaxy_al.simulation import Round, play_round
 from galaxy_al.strategies import S2, make_strategy
 from galaxy_al.system.extras import needs_extra
 
@@ -30,27 +30,60 @@ def complete_run(run: Run, rounds: int, path: Path) -> None:
     data = load_labeled_pool(run.setting, run.head.takes_images)
     results = Results(path)
     results.begin(run, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
-    asked = results.asked(run)
-    n_done = len(asked.batches)
-    if n_done < rounds:
-        learner = _learner(run, data.items, int(data.truth.max()) + 1)
-        if n_done:
-            done = {index: data.answer(index) for batch in asked.batches for index in batch}
-            learner.resume(done, asked.generator_state, random=asked.random)
-        _play(run, learner, data, range(n_done + 1, rounds + 1), results)
+    for number, step, seconds in played_rounds(run, rounds, data, results.asked(run)):
+        results.add(run, number, step, seconds)
     results.close()
 
 
-def _play(run: Run, learner: Learner, data: LabeledPool, numbers: range, results: Results) -> None:
+def played_rounds(
+    run: Run, rounds: int, data: LabeledPool, asked: Asked
+) -> Iterator[tuple[int, Round, float]]:
+    """The rounds of a run that are missing: the number, what it found, and the seconds it took."""
+    n_done = len(asked.batches)
+    if n_done >= rounds:
+        return
+    learner = _learner(run, data.items, int(data.truth.max()) + 1)
+    if n_done:
+        done = {index: data.answer(index) for batch in asked.batches for index in batch}
+        learner.resume(done, asked.generator_state, random=asked.random)
     scores = _graph_scores if run.method.predictor == "graph" else None
     begin = time.perf_counter()
-    for number in numbers:
+    for number in range(n_done + 1, rounds + 1):
         step = play_round(learner, data.truth, data.answer, scores)
         if step is None:
             return
         now = time.perf_counter()
-        results.add(run, number, step, now - begin)
+        yield number, step, now - begin
         begin = now
+
+
+@dataclass(frozen=True)
+class ClusterRun:
+    """A run for a worker of a cluster, and what it had asked before."""
+
+    run: Run
+    rounds: int
+    asked: Asked
+
+
+@dataclass(frozen=True)
+class PlayedRound:
+    """What a worker reports of a round; the rest is about the data of the run."""
+
+    number: int
+    step: Round
+    seconds: float
+    n_examples: int
+    n_rare: int
+    data: str
+
+
+def play_on_worker(job: ClusterRun, report: Callable[[PlayedRound], None]) -> None:
+    """Play the rounds of a run that are missing, and report each at once."""
+    data = load_labeled_pool(job.run.setting, job.run.head.takes_images)
+    about = len(data.truth), data.n_rare, data.source
+    for played in played_rounds(job.run, job.rounds, data, job.asked):
+        report(PlayedRound(*played, *about))
 
 
 def _learner(run: Run, items: Any, n_classes: int) -> Learner:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,17 +42,6 @@ def exists(address: str) -> bool:
         return local_path(address).exists()
     with _naming(address):
         return bool(_filesystem(address).exists(address))
-
-
-def names_in(folder: str) -> list[str]:
-    """The names of the files in a folder, sorted; none if there is no such folder."""
-    if not is_remote(folder):
-        path = local_path(folder)
-        return sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
-    with _naming(folder):
-        filesystem = _filesystem(folder)
-        found = filesystem.ls(folder, detail=False) if filesystem.exists(folder) else []
-    return sorted(str(name).rstrip("/").rpartition("/")[2] for name in found)
 
 
 def size_of(address: str) -> int | None:
@@ -103,11 +91,6 @@ def fetch(address: str, sha256: str) -> Path:
                 _filesystem(address).get_file(address, str(part))
         _cached[address, sha256] = path
     return _cached[address, sha256]
-
-
-def sha256_of(content: bytes) -> str:
-    """The checksum of some bytes."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def _filesystem(address: str) -> Any:

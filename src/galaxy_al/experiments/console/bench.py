@@ -22,7 +22,13 @@ from galaxy_al.experiments.trackers import Tracker, new_rounds
 _RUNNING_SHOWN = 12
 
 
-def show_run(suite: Suite, path: Path, jobs: int | None, trackers: Sequence[Tracker]) -> None:
+def show_run(
+    suite: Suite,
+    path: Path,
+    jobs: int | None,
+    scheduler: str | None,
+    trackers: Sequence[Tracker],
+) -> None:
     """Run a suite and show its progress: rounds, rate, time left, accuracies."""
     console = Console()
     title = f"{suite.title} ({suite.figure}, {suite.size}): {len(suite.runs())} runs"
@@ -42,7 +48,7 @@ def show_run(suite: Suite, path: Path, jobs: int | None, trackers: Sequence[Trac
         _reporting(suite, results, trackers) as report,
         Live(bar, console=console, refresh_per_second=2, transient=True) as live,
     ):
-        for now in run_suite(suite, path, jobs=jobs):
+        for now in run_suite(suite, path, jobs=jobs, scheduler=scheduler):
             speed = bar.tasks[0].speed or 0
             bar.update(task, completed=now.rounds_done, rate=f"{60 * speed:,.0f} per minute")
             live.update(Group(bar, _running(now)))
