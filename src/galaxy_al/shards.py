@@ -153,9 +153,14 @@ class ShardedTable:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """All rows in one array, for what cannot do with less."""
         found = np.empty(self.shape, self.dtype if dtype is None else dtype)
-        for number, (low, high) in enumerate(zip(self.starts[:-1], self.starts[1:])):
-            (found[low:high],) = self.parts.some(_all_rows, {number: None})
+        for number, (low, high) in enumerate(pairwise(self.starts.tolist())):
+            found[low:high] = self.shard(number)
         return found
+
+    def shard(self, number: int) -> Array:
+        """All rows of a shard."""
+        (rows,) = self.parts.some(_all_rows, {number: None})
+        return rows
 
     def map(
         self,

@@ -71,18 +71,23 @@ def test_the_same_questions_searches_exports_and_models(pool, client, on_cluster
         assert find(finders[0]) == find(finders[1])
     for service in services:
         service.close()
-    outputs = [export_and_train(folder / name) for name in ("memory", "project")]
+    outputs = [
+        export_and_train(folder / name, folder / new)
+        for name, new in (("memory", "pool.npz"), ("project", "shards"))
+    ]
     assert outputs[0] == outputs[1]
 
 
-def export_and_train(project):
+def export_and_train(project, new_data):
     run("export", project, "--output", project / "labels.csv")
     said = run("train", project).output.replace(str(project), "PROJECT")
     rows = [
         {key: value for key, value in row.items() if key != "created_at"}
         for row in read_csv(project / "labels.csv")
     ]
-    return rows, said
+    predicted = project / "predicted.csv"
+    run("predict", project / "model", new_data, "--output", predicted, "--prevalence", "0.01")
+    return rows, said, read_csv(predicted)
 
 
 def test_a_project_is_opened_again_where_it_was(pool):

@@ -10,7 +10,8 @@ import click
 
 from galaxy_al.cli.bench import bench
 from galaxy_al.cli.data import data
-from galaxy_al.cli.project import export, init, label, predict, status, train
+from galaxy_al.cli.prediction import predict
+from galaxy_al.cli.project import export, init, label, status, train
 from galaxy_al.cli.shards import embed
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.version import __version__

@@ -1,14 +1,12 @@
-"""The commands for a project: init, label, status, export, train, predict."""
+"""The commands for a project: init, label, status, export, train."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from galaxy_al.cli.data import pool_options, report_problems
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.hub_models import HUB_MODELS, stronger_model
 from galaxy_al.system.extras import needs_extra
@@ -51,24 +49,6 @@ class _WithModalities(click.Command):
             for name, modality in MODALITIES.items()
         ]
         return [project, *pools, *others]
-
-
-def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> dict[str, float]:
-    """Read one number for all rare classes, or NAME=NUMBER,... for some."""
-    if not text:
-        return {}
-    parts = [part.rpartition("=") for part in text.split(",")]
-    try:
-        if len(parts) == 1 and not parts[0][1]:
-            return dict.fromkeys(classes, float(text))
-        numbers = {name.strip(): float(number) for name, _, number in parts}
-        if len(numbers) < len(parts):
-            raise ValueError("a class is named twice")
-        return numbers
-    except ValueError:
-        raise click.BadParameter(
-            f"give one number, or NAME=NUMBER,... once per class, got {text!r}.", param_hint=option
-        ) from None
 
 
 @click.command(cls=_WithModalities)
@@ -313,66 +293,3 @@ def train(project: Path, output: Path | None, decide: str, onnx: bool) -> None:
     click.echo(f"Trained on {sum(report.counts):,} labels: {output}")
     for line in report.lines():
         click.echo(line)
-
-
-@click.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@pool_options
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("predictions.csv"),
-    show_default=True,
-    help="The table to write: .csv, .jsonl or .parquet.",
-)
-@click.option(
-    "--threshold",
-    metavar="P",
-    help="Decide for a rare class from this probability on, or NAME=P,... per class.",
-)
-@click.option(
-    "--prevalence",
-    metavar="SHARE",
-    help="The share of the rare class in this pool, or NAME=SHARE,... per class.",
-)
-def predict(
-    model: Path,
-    pool: Path,
-    kind: str | None,
-    column: str | None,
-    id_column: str | None,
-    output: Path,
-    threshold: str | None,
-    prevalence: str | None,
-) -> None:
-    """Predict the classes of a pool with a saved model: decisions and probabilities.
-
-    MODEL is a folder written by `galaxy-al train` or `save_model`. If a class is rarer or more
-    frequent in this pool than in the one that the model was trained with, give its --prevalence:
-    the probabilities follow it, and the decisions of all rules but `balanced` and `recall`.
-
-    \b
-    Example:
-      galaxy-al predict scratches/model photos/ --output predictions.csv
-      galaxy-al predict scratches/model photos/ --threshold 0.3
-      galaxy-al predict scratches/model photos/ --prevalence scratch=0.001,dent=0.01
-    """
-    from galaxy_al.data import load_pool
-    from galaxy_al.data.tables import check_table_name
-    from galaxy_al.labelling.predictions import check_options, predict
-    from galaxy_al.models.saving import load_model
-
-    check_table_name(output)
-    if output.resolve() == pool.resolve():
-        raise GalaxyError(f"{output} is the pool itself and must not be overwritten.")
-    saved = load_model(model)
-    thresholds, prevalences = (
-        numbers_by_class(text, name, saved.classes[:-1])
-        for text, name in ((threshold, "--threshold"), (prevalence, "--prevalence"))
-    )
-    check_options(saved, thresholds, prevalences)
-    found = load_pool(pool, kind=kind, column=column, id_column=id_column)
-    made = predict(saved, found, thresholds=thresholds, prevalence=prevalences)
-    made.write(output)
-    report_problems(made.bad, len(found))
-    click.echo(f"{len(made.ids):,} examples in {output}")

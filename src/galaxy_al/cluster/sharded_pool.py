@@ -80,6 +80,11 @@ class ShardedPool:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def ids_of_shard(self, number: int) -> list[str]:
+        """The ids of a shard; they are not remembered."""
+        low, high = self.vectors.starts[number : number + 2].tolist()
+        return _names(self.vectors, "id", range(low, high))
+
     def close(self) -> None:
         """Leave the cluster."""
         self._stack.close()

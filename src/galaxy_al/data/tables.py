@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +138,20 @@ def write_table(
     suffix
         The format; by default that of the path.
     """
+    write_blocks(path, [columns], suffix)
+
+
+def write_blocks(
+    path: Path,
+    blocks: Iterable[Mapping[str, Sequence[Any] | NDArray[Any]]],
+    suffix: str | None = None,
+) -> None:
+    """As `write_table`, for columns that come block by block, at least one."""
     writers = {".csv": _write_csv, ".jsonl": _write_json_lines, ".parquet": _write_parquet}
     form = path.suffix.lower() if suffix is None else suffix
     check_table_name(path.with_suffix(form))
     with writing(path) as part:
-        writers[form](part, columns)
+        writers[form](part, blocks)
 
 
 def check_table_name(path: Path) -> None:
@@ -225,22 +235,29 @@ class _ArrowColumns(Mapping[str, Sequence[Any] | NDArray[Any]]):
         return values
 
 
-def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:
+def _write_csv(path: Path, blocks: Iterable[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*map(plain, columns.values())))
+        for number, columns in enumerate(blocks):
+            if number == 0:
+                writer.writerow(columns)
+            writer.writerows(zip(*map(plain, columns.values())))
 
 
-def _write_json_lines(path: Path, columns: Mapping[str, Any]) -> None:
+def _write_json_lines(path: Path, blocks: Iterable[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8") as file:
-        for row in zip(*map(plain, columns.values())):
-            file.write(json.dumps(dict(zip(columns, row)), ensure_ascii=False) + "\n")
+        for columns in blocks:
+            for row in zip(*map(plain, columns.values())):
+                file.write(json.dumps(dict(zip(columns, row)), ensure_ascii=False) + "\n")
 
 
-def _write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
+def _write_parquet(path: Path, blocks: Iterable[Mapping[str, Any]]) -> None:
     pyarrow = load_pyarrow()
-    pyarrow.parquet.write_table(pyarrow.table(dict(columns)), path)
+    tables = (pyarrow.table(dict(columns)) for columns in blocks)
+    first = next(tables)
+    with pyarrow.parquet.ParquetWriter(path, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
 
 
 def plain(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.cluster.sharded_pool import ShardedPool
 from galaxy_al.data.pool import Pool
 from galaxy_al.data.tables import write_table
 from galaxy_al.errors import GalaxyError, InvalidArgument
+from galaxy_al.models.auto import AutoModel
 from galaxy_al.models.decisions import GIVEN, Decision, shifted
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
@@ -43,8 +45,13 @@ class Predictions:
 
     def write(self, path: Path) -> None:
         """Write a table: the id, the decision and the probability of each class."""
-        columns = {f"p_{name}": self.proba[:, k] for k, name in enumerate(self.classes)}
-        write_table(path, {"id": self.ids, "decision": self.decided, **columns})
+        write_table(path, self.columns)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of that table."""
+        proba = {f"p_{name}": self.proba[:, k] for k, name in enumerate(self.classes)}
+        return {"id": self.ids, "decision": self.decided, **proba}
 
 
 def predict(
@@ -74,6 +81,32 @@ def predict(
     decided = decision.classes(proba if decision.depends_on_prevalence else in_training)
     names = [saved.classes[k] for k in decided.tolist()]
     return Predictions(ids, saved.classes, proba, names, list(bad.values()))
+
+
+def predicted_shards(
+    saved: SavedModel,
+    pool: ShardedPool,
+    *,
+    thresholds: Mapping[str, float] | None = None,
+    prevalence: Mapping[str, float] | None = None,
+) -> Iterator[Predictions]:
+    """As `predict`, shard by shard: a pool in shards may have more examples than fit here."""
+    decision = check_options(saved, thresholds or {}, prevalence or {})
+    if not isinstance(saved.model, AutoModel):
+        raise GalaxyError("Only a model with the head auto can predict a pool in shards.")
+    width = pool.vectors.shape[1]
+    if width != saved.width:
+        raise GalaxyError(f"The model takes {saved.width} features, got {width}.")
+    table: Any = saved.model.proba(pool.vectors)  # type: ignore[arg-type]
+    for number, (low, shard) in enumerate(zip(pool.manifest.starts, pool.manifest.shards)):
+        good = np.setdiff1d(np.arange(shard.rows), [int(row) for row in shard.bad])
+        ids = pool.ids_of_shard(number)
+        in_training = table.shard(number)[good]
+        proba = _with_prevalence(saved, in_training, prevalence or {})
+        decided = decision.classes(proba if decision.depends_on_prevalence else in_training)
+        names = [saved.classes[k] for k in decided.tolist()]
+        bad = [f"Row {low + int(row)}: {reason}" for row, reason in shard.bad.items()]
+        yield Predictions([ids[row] for row in good.tolist()], saved.classes, proba, names, bad)
 
 
 def check_options(

@@ -1,0 +1,244 @@
+"""Pools in shards on a local cluster of separate processes: time, memory, latency, and what it buys.
+
+Run:  .venv/bin/python benchmarks/scale.py FOLDER               (about ten minutes, 3 GB in FOLDER)
+      .venv/bin/python benchmarks/scale.py FOLDER --only scores  (one of the tables)
+
+Every row is a process of its own, so that its memory is that row's. The pools are synthetic:
+
+- scores: K = 2, single precision, 100 shards, logits normal around -6; 1,000 labels at random.
+- rounds: 64 columns in half precision, 100 shards, 1 example in 10,000 rare; 1,000 labels, 60 rare.
+
+"Read once" is all workers reading all shards from the disk, with the page cache emptied; "bare
+pass" is reading, and one matrix product with 1,000 columns. Both are done by the same workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from galaxy_al import Learner, Snapshot
+from galaxy_al.cluster.sharded_pool import ShardedPool
+from galaxy_al.data.shard_files import Manifest, ShardRecord, write_vectors
+from galaxy_al.shards import Rows, reduce_rows, row_blocks
+from galaxy_al.strategies import make_strategy
+
+N_SHARDS, N_LABELS, BATCH, WIDTH = 100, 1000, 100, 64
+RARE = 1e-4
+SIZES = {"scores": (10**6, 10**7, 10**8), "rounds": (10**6, 10**7), "subsample": (10**7,)}
+
+
+def write_pool(folder: Path, tables, width, dtype) -> None:
+    folder.mkdir(parents=True)
+    shards = []
+    for number, table in enumerate(tables):
+        file = write_vectors(str(folder), f"{number:06d}", table)
+        shards.append(ShardRecord(rows=len(table), vectors=file))
+    Manifest(kind="embeddings", width=width, dtype=dtype, shards=tuple(shards)).write(str(folder))
+
+
+def scores_pool(folder: Path, size: int) -> Path:
+    path = folder / f"scores-{size}"
+    if not path.exists():
+        rng = np.random.default_rng(0)
+
+        def tables():
+            for _ in range(N_SHARDS):
+                p = 1 / (1 + np.exp(-rng.normal(-6, 2.5, size // N_SHARDS)))
+                yield np.stack([p, 1 - p], axis=1).astype(np.float32)
+
+        write_pool(path, tables(), 2, "float32")
+    return path
+
+
+def vectors_pool(folder: Path, size: int) -> tuple[Path, np.ndarray]:
+    path, truth_path = folder / f"vectors-{size}", folder / f"truth-{size}.npy"
+    if not path.exists():
+        rng, truth = np.random.default_rng(0), []
+        middles = (0.35 * rng.normal(size=(2, WIDTH))).astype(np.float32)
+
+        def tables():
+            for _ in range(N_SHARDS):
+                truth.append((rng.random(size // N_SHARDS) >= RARE).astype(np.int8))
+                noise = rng.standard_normal((size // N_SHARDS, WIDTH), dtype=np.float32)
+                yield (noise + middles[truth[-1]]).astype(np.float16)
+
+        write_pool(path, tables(), WIDTH, "float16")
+        np.save(truth_path, np.concatenate(truth))
+    return path, np.load(truth_path, mmap_mode="r")
+
+
+def forget(folder: Path) -> None:
+    """Take the files out of the page cache."""
+    for path in folder.glob("*.npy"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def add(one, other):
+    return one + other
+
+
+def total(rows: Rows) -> float:
+    return float(rows.values.sum(dtype=np.float64))
+
+
+def bare_product(columns, part) -> Rows:
+    rows = part.open()
+    made = np.empty((len(rows.values), 1), np.float32)
+    for low, high in row_blocks(len(made), 1024):
+        made[low:high] = (rows.values[low:high].astype(np.float32) @ columns)[:, :1]
+    return Rows(rows.start, made)
+
+
+def timed(work):
+    begin = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begin, result
+
+
+def megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def worker_megabytes(pool: ShardedPool) -> float:
+    """Of the largest worker, at its peak."""
+    peaks = pool.vectors.parts._client.run(megabytes)
+    return max(peaks.values())
+
+
+def quantiles(seconds: list[float]) -> dict[str, float]:
+    median, late = np.quantile(seconds, [0.5, 0.95])
+    return {"ask + tell, ms": 1e3 * median, "p95": 1e3 * late}
+
+
+def measure_scores(folder: Path, size: int) -> dict[str, float]:
+    path = scores_pool(folder, size)
+    with ShardedPool(path, scheduler="local") as pool:
+        table = pool.vectors
+        reduce_rows(total, add, table)  # the checksums, once
+        forget(path)
+        read, _ = timed(lambda: reduce_rows(total, add, table))
+        rng = np.random.default_rng(1)
+        known = np.unique(rng.integers(0, size, N_LABELS))
+        labels = {int(i): int(rng.random() > p) for i, p in zip(known, table[known][:, 0].tolist())}
+        row = {"rows": size, "read once, s": read}
+        for name in ("galaxy", "fair-cuts"):
+            forget(path)
+            begin = time.perf_counter()
+            snapshot = Snapshot(table, labels)
+            session = make_strategy(name).start(snapshot, rng=np.random.default_rng(0))
+            started = time.perf_counter() - begin
+            seconds = []
+            for _ in range(BATCH):
+                took, index = timed(session.ask)
+                label = int(rng.random() > table[index][0])
+                seconds.append(took + timed(partial(session.tell, index, label))[0])
+            whole = started + sum(seconds)
+            found = {"start, s": started, "batch of 100, s": whole, "x reading": whole / read}
+            row |= {f"{name} {key}": value for key, value in (found | quantiles(seconds)).items()}
+        return row | {"driver, MB": megabytes(), "worker, MB": worker_megabytes(pool)}
+
+
+def some_labels(truth, count_rare=60) -> dict[int, int]:
+    rng = np.random.default_rng(1)
+    rare = np.flatnonzero(truth == 0)
+    rare = rng.permutation(rare)[: min(count_rare, len(rare) // 2)]
+    known = np.union1d(rng.integers(0, len(truth), N_LABELS - len(rare)), rare)
+    return {int(i): int(truth[i]) for i in known}
+
+
+def measure_rounds(folder: Path, size: int) -> dict[str, float]:
+    path, truth = vectors_pool(folder, size)
+    columns = np.random.default_rng(0).normal(size=(WIDTH, 1000)).astype(np.float32)
+    labels = some_labels(truth)
+    with ShardedPool(path, scheduler="local") as pool:
+        work = partial(bare_product, columns)
+        pool.vectors.parts.map(work).reduce(total, add)  # the checksums, once
+        bare, _ = timed(lambda: pool.vectors.parts.map(work).reduce(total, add))
+        opening, learner = timed(lambda: Learner(pool, n_classes=2, batch_size=BATCH))
+        learner.resume(labels)
+        again, _ = timed(lambda: learner.resume(labels))
+        seconds = []
+        for _ in range(BATCH):
+            took, index = timed(learner.ask)
+            seconds.append(took + timed(partial(learner.tell, index, int(truth[index])))[0])
+        whole = again + sum(seconds)
+        row = {"rows": size, "bare pass, s": bare, "opening, s": opening, "round, s": whole}
+        row |= {"x bare pass": whole / bare, **quantiles(seconds)}
+        return row | {"driver, MB": megabytes(), "worker, MB": worker_megabytes(pool)}
+
+
+def measure_subsample(folder: Path, size: int, rounds: int = 10) -> dict[str, float]:
+    """Rare examples found with 1,000 labels: on all shards, and on one row in a hundred of them."""
+    path, truth = vectors_pool(folder, size)
+    rng = np.random.default_rng(2)
+    seeds = rng.permutation(np.flatnonzero(truth == 0))[:5]
+    usual = rng.permutation(np.flatnonzero(truth == 1)[: 10**6])[:5]
+    start = {int(i): int(truth[i]) for i in (*seeds, *usual)}
+    row: dict[str, float] = {"rows": size, "rare": int((truth == 0).sum())}
+    with ShardedPool(path, scheduler="local") as pool:
+        row |= {"found on all": found(pool, truth, start, rounds)}
+        kept = np.union1d(rng.choice(size, size // 100, replace=False), list(start))
+        vectors = pool.vectors[kept]
+    places = {int(index): place for place, index in enumerate(kept.tolist())}
+    small = {places[index]: label for index, label in start.items()}
+    row |= {"rare in 1%": int((truth[kept] == 0).sum())}
+    return row | {"found in 1%": found(vectors, truth[kept], small, rounds)}
+
+
+def found(pool, truth, start, rounds) -> int:
+    learner = Learner(pool, n_classes=2, batch_size=BATCH)
+    learner.resume(start)
+    for _ in range(rounds):
+        for _ in range(BATCH):
+            index = learner.ask()
+            learner.tell(index, int(truth[index]))
+        learner.refit()
+    return sum(label == 0 for label in learner.state.labels.values()) - 5
+
+
+MEASURES = {"scores": measure_scores, "rounds": measure_rounds, "subsample": measure_subsample}
+
+
+def show(rows: list[dict[str, float]]) -> None:
+    print("| " + " | ".join(rows[0]) + " |")
+    print("|" + "---:|" * len(rows[0]))
+    for row in rows:
+        cells = (f"{v:,}" if isinstance(v, int) else f"{v:,.2f}" for v in row.values())
+        print("| " + " | ".join(cells) + " |")
+    print(flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", choices=MEASURES)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        what, size = arguments.one
+        print(json.dumps(MEASURES[what](arguments.folder, int(size))))
+        return
+    for what in MEASURES if arguments.only is None else [arguments.only]:
+        rows = []
+        for size in SIZES[what]:
+            command = [sys.executable, __file__, str(arguments.folder), "--one", what, str(size)]
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            rows.append(json.loads(said.splitlines()[-1]))
+        print(what)
+        show(rows)
+
+
+if __name__ == "__main__":
+    main()
