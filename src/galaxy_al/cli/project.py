@@ -289,7 +289,7 @@ def train(project: Path, output: Path | None, decide: str, onnx: bool) -> None:
     check_output(project, output)
     trained = save_trained_model(project, output, decide, onnx=onnx)
     report = trained.report
-    save_decision_figure(output / "precision-recall.png", report, trained.proba)
+    save_decision_figure(output / "precision-recall.png", report, trained.curves)
     click.echo(f"Trained on {sum(report.counts):,} labels: {output}")
     for line in report.lines():
         click.echo(line)

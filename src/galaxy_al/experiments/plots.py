@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from galaxy_al.experiments.curves import WINDOW, Curve
 from galaxy_al.experiments.theory import Check
@@ -56,12 +54,12 @@ def setting_figure(title: str, panels: dict[str, dict[str, Curve]]) -> Figure:
     return figure
 
 
-def save_decision_figure(path: Path, report: ModelReport, proba: NDArray[Any]) -> None:
+def save_decision_figure(path: Path, report: ModelReport, curves: Sequence[ThresholdCurve]) -> None:
     """Draw precision and recall of each rare class at every threshold, and the chosen one."""
     figure = Figure(figsize=(6, 4.6), layout="constrained")
     axes = figure.subplots()
-    for k, name in enumerate(report.classes[:-1]):
-        curve, color = ThresholdCurve.of(proba[:, k]), COLORS[k % len(COLORS)]
+    for k, (name, curve) in enumerate(zip(report.classes, curves)):
+        color = COLORS[k % len(COLORS)]
         axes.plot(curve.thresholds, curve.precision, color=color, label=name)
         axes.plot(curve.thresholds, curve.recall, "--", color=color)
         axes.axvline(report.decision.thresholds[k], color=color, linewidth=1, linestyle=":")

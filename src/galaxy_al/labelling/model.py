@@ -12,19 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
+from galaxy_al.free_examples import FreeExamples
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.evaluation import cross_validate
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.project import Project, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.learner import NextRound
-from galaxy_al.models.auto import AutoModel
-from galaxy_al.models.decisions import DEFAULT_RULE, Rule, choose_thresholds
+from galaxy_al.models.auto import AutoModel, HeldOut
+from galaxy_al.models.decisions import DEFAULT_RULE, Rule, ThresholdCurve, choose_from_curves
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.estimates import estimate_decisions, held_out_table
+from galaxy_al.models.few_rows import few_rows
 from galaxy_al.models.heads import NETWORKS, make_trainer
 from galaxy_al.models.protocols import Embedder, TrainedModel
 from galaxy_al.models.report import ONNX, ModelReport
+from galaxy_al.shards import ShardedTable
+
+_MOST_ROWS = 4_000_000  # of a pool in shards whose scores are all brought here
 
 
 @dataclass(frozen=True)
@@ -130,13 +135,13 @@ class TrainedProject:
 
     Parameters
     ----------
-    proba
-        The probabilities of the usable examples of the pool as if they were new.
+    curves
+        What each threshold gives, for each rare class.
     """
 
     model: Any
     report: ModelReport
-    proba: NDArray[np.floating[Any]]
+    curves: list[ThresholdCurve]
 
 
 def save_trained_model(
@@ -170,28 +175,75 @@ def save_trained_model(
 
 def _decide(project: Project, model: Any, labels: Sequence[Entry], rule: str) -> TrainedProject:
     """Choose the thresholds of a trained model, and estimate what they give."""
-    table = np.asarray(model.proba(project.vectors))
-    held_out = model.held_out if isinstance(model, AutoModel) else None
-    if held_out is not None:
-        table = held_out_table(table, held_out)
-    usable = np.setdiff1d(np.arange(len(table)), list(project.bad))
-    class_priors = table[usable].mean(axis=0, dtype=np.float64)
+    pool = _pool_as_if_new(project, model)
+    curves = [ThresholdCurve.of(*column) for column in pool.columns]
+    class_priors = pool.rows.mean(axis=0, dtype=np.float64)
     if isinstance(model, AutoModel):
         class_priors = model.class_priors
-    decision = choose_thresholds(rule, table[usable], class_priors, project.classes)
+    decision = choose_from_curves(rule, curves, class_priors, project.classes)
     estimate = None
-    if held_out is not None:
-        places = replace(held_out, indices=np.searchsorted(usable, held_out.indices))
-        estimate = estimate_decisions(table[usable], places, decision)
+    if pool.held_out is not None:
+        estimate = estimate_decisions(pool.rows, pool.held_out, decision, pool.counts)
     report = ModelReport(
         classes=project.classes,
         counts=tuple(sum(entry.label == name for entry in labels) for name in project.classes),
-        n_examples=len(usable),
+        n_examples=len(project.pool) - len(project.bad),
         class_priors=class_priors,
         decision=decision,
         estimate=estimate,
     )
-    return TrainedProject(model, report, table[usable])
+    return TrainedProject(model, report, curves)
+
+
+@dataclass(frozen=True)
+class _PoolAsIfNew:
+    """The probabilities of the usable examples by models that do not know their labels.
+
+    Parameters
+    ----------
+    held_out
+        The labels, with the rows that they are in; None for heads other than ``auto``.
+    columns
+        The probabilities of each rare class, and how many examples each stands for.
+    counts
+        How many examples each row stands for; None is one.
+    """
+
+    rows: NDArray[np.floating[Any]]
+    held_out: HeldOut | None
+    columns: list[tuple[NDArray[np.floating[Any]], NDArray[np.int64] | None]]
+    counts: NDArray[np.int64] | None = None
+
+
+def _pool_as_if_new(project: Project, model: Any) -> _PoolAsIfNew:
+    table = model.proba(project.vectors)
+    held_out = model.held_out if isinstance(model, AutoModel) else None
+    if isinstance(table, ShardedTable) and held_out is not None and len(table) > _MOST_ROWS:
+        return _in_few_rows(table, held_out, project.bad)
+    table = np.asarray(table)
+    usable = np.setdiff1d(np.arange(len(table)), list(project.bad))
+    if held_out is not None:
+        table = held_out_table(table, held_out)
+        held_out = replace(held_out, indices=np.searchsorted(usable, held_out.indices))
+    rows = table[usable]
+    return _PoolAsIfNew(rows, held_out, [(column, None) for column in rows.T[:-1]])
+
+
+def _in_few_rows(table: ShardedTable, held_out: HeldOut, bad: Collection[int]) -> _PoolAsIfNew:
+    """Of a pool too large to bring here."""
+    few = few_rows(table, FreeExamples(len(table), [*bad, *held_out.indices.tolist()]))
+    places = np.arange(len(few.rows), len(few.rows) + len(held_out.indices))
+    ones = np.ones(len(places), dtype=np.int64)
+    columns = [
+        (np.append(values, held_out.proba[:, k]), np.append(counts, ones))
+        for k, (values, counts) in enumerate(few.columns)
+    ]
+    return _PoolAsIfNew(
+        np.concatenate([few.rows, held_out.proba]),
+        replace(held_out, indices=places),
+        list(columns),
+        np.append(few.counts, ones),
+    )
 
 
 def _embedder(project: Project) -> Embedder | None:

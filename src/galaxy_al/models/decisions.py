@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,17 +142,28 @@ def choose_thresholds(
     classes
         Their names, for a message if a precision cannot be reached.
     """
+    curves = (ThresholdCurve.of(column) for column in proba.T[:-1])
+    return choose_from_curves(text, curves, class_priors, classes)
+
+
+def choose_from_curves(
+    text: str,
+    curves: Iterable[ThresholdCurve],
+    class_priors: Sequence[float] | NDArray[np.float64],
+    classes: Sequence[str] = (),
+) -> Decision:
+    """As `choose_thresholds`, from the curve of each rare class."""
     rule = Rule.parse(text)
     priors = np.asarray(class_priors, dtype=np.float64)
     if rule.name == "balanced":
         return Decision(text, tuple(np.maximum(priors, _LEAST).tolist()))
     if rule.name == "cost":
-        return Decision(text, (*[1 / (1 + rule.value)] * (proba.shape[1] - 1), 0.0))
-    seen = [k for k in range(proba.shape[1] - 1) if priors[k] > 0]
-    thresholds = np.ones(proba.shape[1])
+        return Decision(text, (*[1 / (1 + rule.value)] * (len(priors) - 1), 0.0))
+    thresholds = np.ones(len(priors))
     thresholds[-1] = 0
-    for k in seen:
-        curve = ThresholdCurve.of(proba[:, k])
+    for k, curve in enumerate(curves):
+        if not priors[k] > 0:
+            continue
         if rule.name == "precision" and curve.precision.max() < rule.value - _ROUNDING:
             raise GalaxyError(curve.best_precision(rule, classes[k] if classes else f"class {k}"))
         thresholds[k] = curve.threshold(rule)
@@ -168,14 +179,19 @@ class ThresholdCurve:
     recall: NDArray[np.float64]
 
     @classmethod
-    def of(cls, proba: Table) -> ThresholdCurve:
-        """The curve of one class's probabilities in a pool."""
-        heights = np.sort(proba.astype(np.float64))[::-1]
-        total = np.cumsum(heights)
+    def of(cls, proba: Table, counts: NDArray[np.int64] | None = None) -> ThresholdCurve:
+        """The curve of one class's probabilities in a pool; each row stands for so many."""
+        if counts is None:
+            heights = np.sort(proba.astype(np.float64))[::-1]
+            total, n_above = np.cumsum(heights), np.arange(1, len(heights) + 1)
+        else:
+            order = np.argsort(proba)[::-1]
+            heights = proba[order].astype(np.float64)
+            total, n_above = np.cumsum(heights * counts[order]), np.cumsum(counts[order])
         last_of_ties = np.append(heights[1:] != heights[:-1], True)
-        counts = np.arange(1, len(heights) + 1)[last_of_ties]
         found = total[last_of_ties]
-        return cls(heights[last_of_ties], found / counts, found / max(total[-1], _LEAST))
+        precision, recall = found / n_above[last_of_ties], found / max(total[-1], _LEAST)
+        return cls(heights[last_of_ties], precision, recall)
 
     @property
     def f1(self) -> NDArray[np.float64]:

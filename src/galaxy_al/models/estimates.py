@@ -85,31 +85,44 @@ def held_out_table(proba: Table, held_out: HeldOut) -> Table:
     return table
 
 
-def estimate_decisions(table: Table, held_out: HeldOut, decision: Decision) -> Estimate:
+def estimate_decisions(
+    table: Table,
+    held_out: HeldOut,
+    decision: Decision,
+    counts: NDArray[np.int64] | None = None,
+) -> Estimate:
     """Estimate precision, recall and F1 of each class.
 
     Parameters
     ----------
     table
         From `held_out_table`.
+    counts
+        How many examples each row stands for, by default one; a label stands for itself.
     """
     n_classes, decided = table.shape[1], decision.classes(table)
     rng = np.random.default_rng(0)
     classes = []
     for k in range(n_classes):
         is_target = held_out.targets == k
-        strata = _Strata.of(table[:, k], decided == k, held_out.indices, is_target)
+        strata = _Strata.of(table[:, k], decided == k, held_out.indices, is_target, counts)
         classes.append(strata.estimate(rng))
-    return Estimate(tuple(classes), _confusion(table, held_out, decided))
+    return Estimate(tuple(classes), _confusion(table, held_out, decided, counts))
 
 
-def _confusion(table: Table, held_out: HeldOut, decided: NDArray[np.intp]) -> NDArray[np.float64]:
+def _confusion(
+    table: Table,
+    held_out: HeldOut,
+    decided: NDArray[np.intp],
+    counts: NDArray[np.int64] | None,
+) -> NDArray[np.float64]:
     """Labels count as what they are, other examples by their probabilities."""
     n_classes = table.shape[1]
     free = np.delete(np.arange(len(table)), held_out.indices)
+    times = 1 if counts is None else counts[free]
     confusion: NDArray[np.float64] = np.stack(
         [
-            np.bincount(decided[free], table[free, k].astype(np.float64), n_classes)
+            np.bincount(decided[free], table[free, k].astype(np.float64) * times, n_classes)
             for k in range(n_classes)
         ]
     )
@@ -149,6 +162,7 @@ class _Strata:
         is_decided: NDArray[np.bool_],
         known: NDArray[np.intp],
         is_target: NDArray[np.bool_],
+        counts: NDArray[np.int64] | None = None,
     ) -> _Strata:
         p = np.clip(proba.astype(np.float64), _LEAST, 1 - _LEAST)
         stratum = np.searchsorted(_EDGES, p, side="right") + len(_LIKELY) // 2 * is_decided
@@ -156,11 +170,12 @@ class _Strata:
         def count(which: Any, weights: Any = None) -> NDArray[np.float64]:
             return np.bincount(which, weights, minlength=len(_LIKELY)).astype(np.float64)
 
-        sizes, n_labels, of_labels = count(stratum), count(stratum[known]), stratum[known]
+        sizes, n_labels, of_labels = count(stratum, counts), count(stratum[known]), stratum[known]
+        times = 1 if counts is None else counts
         return cls(
             is_decided=np.repeat([False, True], len(_LIKELY) // 2),
             sizes=sizes,
-            mean=np.clip(count(stratum, p) / np.maximum(sizes, 1), _LEAST, 1 - _LEAST),
+            mean=np.clip(count(stratum, p * times) / np.maximum(sizes, 1), _LEAST, 1 - _LEAST),
             n_labels=_TRUST * n_labels,
             label_mean=np.clip(
                 count(of_labels, p[known]) / np.maximum(n_labels, 1), _LEAST, 1 - _LEAST
