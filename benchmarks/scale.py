@@ -1,6 +1,6 @@
-"""Pools in shards on a local cluster of separate processes: time, memory, latency, and what it buys.
+"""Pools in shards on a local cluster of processes: time, memory, latency, and what it buys.
 
-Run:  .venv/bin/python benchmarks/scale.py FOLDER               (about ten minutes, 3 GB in FOLDER)
+Run:  .venv/bin/python benchmarks/scale.py FOLDER                (ten minutes; 3 GB in FOLDER)
       .venv/bin/python benchmarks/scale.py FOLDER --only scores  (one of the tables)
 
 Every row is a process of its own, so that its memory is that row's. The pools are synthetic:
