@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.shards import Rows, ShardedTable, reduce_rows, row_blocks
+from galaxy_al.shards import Rows, ShardedTable, row_blocks
 
 UNLABELED = -1
 
@@ -61,10 +61,9 @@ def _unmasked(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def checked_proba(proba: ArrayLike | ShardedTable) -> NDArray[np.floating[Any]]:
-    """A table of probabilities; one in shards stays where it is."""
+    """A table of probabilities; what is in shards is checked by those who read it anyway."""
     if isinstance(proba, ShardedTable):
         _check_proba_shape(proba.shape)
-        reduce_rows(_check_proba_rows, lambda one, _: one, proba)
         return cast(NDArray[np.floating[Any]], proba)
     table = _unmasked(proba, "proba")
     if table.dtype.kind not in "fiu":
@@ -72,7 +71,7 @@ def checked_proba(proba: ArrayLike | ShardedTable) -> NDArray[np.floating[Any]]:
     if table.dtype not in (np.float32, np.float64):
         table = table.astype(np.float64)
     _check_proba_shape(table.shape)
-    _check_proba_rows(Rows(0, table))
+    check_proba_rows(Rows(0, table))
     return frozen(table)
 
 
@@ -83,7 +82,8 @@ def _check_proba_shape(shape: tuple[int, ...]) -> None:
         )
 
 
-def _check_proba_rows(part: Rows) -> None:
+def check_proba_rows(part: Rows) -> None:
+    """Refuse rows that are not probabilities."""
     table = part.values
     ones = np.ones(table.shape[1], dtype=table.dtype)
     for start, stop in row_blocks(len(table), ROWS_AT_ONCE):

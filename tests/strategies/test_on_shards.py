@@ -126,8 +126,10 @@ def test_the_others_say_that_they_cannot(name):
         make_strategy(name).start(in_shards, rng=np.random.default_rng(0))
 
 
-def test_wrong_scores_are_refused_by_their_row():
+@pytest.mark.parametrize("name", ["galaxy", "confidence"])
+def test_wrong_scores_are_refused_by_their_row(name):
     table = np.full((6, 2), 0.5)
     table[4, 1] = 2
+    snapshot = Snapshot(sharded(table, [0, 3, 6]), {0: 0, 1: 1})
     with pytest.raises(InvalidArgument, match="row 4 is"):
-        Snapshot(sharded(table, [0, 3, 6]))
+        make_strategy(name).start(snapshot, rng=np.random.default_rng(0)).ask()

@@ -18,11 +18,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.checks import check_proba_rows
 from galaxy_al.graphs.buckets import Buckets
 from galaxy_al.graphs.places import MANY_ROWS, Nodes, Place, exact_order, place_of
 from galaxy_al.graphs.sort_keys import N_CODES, Codes, Floats
 from galaxy_al.graphs.sorted_rows import SortedRows, sort_rows
-from galaxy_al.shards import HasRows, parts_of
+from galaxy_al.shards import HasRows, ShardedTable, parts_of
 
 _FINE_ROWS, _COARSE_ROWS = 64, 256  # rows in a bucket, where lookups are likely and elsewhere
 _MOST_EDGES = 8192
@@ -145,7 +146,8 @@ def build_rankings(
         rows = proba[np.array(wanted[target])].tolist()
         edges[target] = _edges(of_sample, [codes.one(row, target) for row in rows], every)
     absent = np.array(without, dtype=np.intp)
-    parts = parts_of(proba).map(partial(_sorted, codes, edges, absent))
+    is_checked = not isinstance(proba, ShardedTable)
+    parts = parts_of(proba).map(partial(_sorted, codes, edges, absent, is_checked))
     starts = parts.reduce(partial(_starts, classes), _added)
     return {
         target: Ranking(proba, target, codes, edges[target], Buckets(parts, target, below.tolist()))
@@ -154,9 +156,16 @@ def build_rankings(
 
 
 def _sorted(
-    codes: Codes, edges: dict[int, NDArray[np.uint16]], absent: NDArray[np.intp], part: HasRows
+    codes: Codes,
+    edges: dict[int, NDArray[np.uint16]],
+    absent: NDArray[np.intp],
+    is_checked: bool,
+    part: HasRows,
 ) -> SortedRows:
-    return sort_rows(codes, edges, absent, part.open())
+    rows = part.open()
+    if not is_checked:
+        check_proba_rows(rows)
+    return sort_rows(codes, edges, absent, rows)
 
 
 def _starts(classes: list[int], part: SortedRows) -> list[NDArray[np.int64]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.checks import check_proba_rows
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.free_examples import FreeExamples
 from galaxy_al.shards import Rows, Table, reduce_rows, row_blocks
@@ -30,6 +31,8 @@ def lowest(snapshot: Snapshot, budget: int, score: Score) -> NDArray[np.intp]:
     score
         Turns rows of the score table into one number each, some thousand rows at a time.
     """
+    if snapshot.is_sharded:
+        reduce_rows(check_proba_rows, lambda one, _: one, snapshot.scores)
     return lowest_among(snapshot.scores, snapshot.free, budget, score)
 
 
