@@ -112,9 +112,9 @@ class PlannedPool:
     def source_digest(self, number: int) -> str:
         """Differs when the examples of a shard do."""
         here = self.places[number]
-        items = self.pool.modality.take(self.pool.items, here[here >= 0])
+        items: Any = self.pool.modality.take(self.pool.items, here[here >= 0])
         if self.pool.kind == "texts":
-            return digest(map(str, items))  # type: ignore[call-overload]
+            return digest(map(str, items))
         paths = getattr(items, "paths", None)
         if paths is not None:
             return digest(_size_and_time(path) for path in paths)

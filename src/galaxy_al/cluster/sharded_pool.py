@@ -12,9 +12,8 @@ from typing import Any, overload
 from galaxy_al.cluster.connecting import connected
 from galaxy_al.data.modalities import MODALITIES, Modality
 from galaxy_al.data.shard_files import Manifest, Shard
-from galaxy_al.errors import GalaxyError
 from galaxy_al.shards import LocalParts, Parts, ShardedTable
-from galaxy_al.system.addresses import is_remote, join, size_of
+from galaxy_al.system.addresses import is_remote, join
 
 _REMEMBERED = 100_000  # ids
 
@@ -211,13 +210,5 @@ def _check_files(manifest: Manifest, folder: str) -> None:
         return
     for shard in manifest.shards:
         for file in (shard.vectors, shard.names):
-            if file is None:
-                continue
-            size = size_of(join(folder, file.name))
-            if size is None:
-                raise GalaxyError(f"A shard is missing: {join(folder, file.name)}.")
-            if size != file.bytes:
-                raise GalaxyError(
-                    f"{join(folder, file.name)} has {size:,} bytes instead of the "
-                    f"{file.bytes:,} in the manifest: it is incomplete or another file."
-                )
+            if file is not None:
+                file.check_size(join(folder, file.name))

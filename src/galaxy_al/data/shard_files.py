@@ -21,7 +21,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.shards import Rows
-from galaxy_al.system.addresses import exists, fetch, is_remote, join, read_address, writing_address
+from galaxy_al.system.addresses import (
+    exists,
+    fetch,
+    is_remote,
+    join,
+    read_address,
+    size_of,
+    writing_address,
+)
 from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import checksum, reading
 from galaxy_al.system.validation import validated
@@ -50,24 +58,26 @@ class ShardFile(BaseModel):
     def open(self, folder: str) -> Path:
         """The file on this machine, checked; one at another address is fetched."""
         address = join(folder, self.name)
-        if not is_remote(folder) and not exists(address):
-            raise GalaxyError(f"A shard is missing: {address}.")
+        if not is_remote(folder):
+            self.check_size(address)
         path = fetch(address, self.sha256)
         state = path.stat().st_size, path.stat().st_mtime_ns
         if _checked.get(str(path)) != state:
-            self._check(address, path)
+            if checksum(path, "sha256") != self.sha256:
+                raise GalaxyError(f"{address} has changed since the manifest was written.")
             _checked[str(path)] = state
         return path
 
-    def _check(self, address: str, path: Path) -> None:
-        size = path.stat().st_size
+    def check_size(self, address: str) -> None:
+        """Refuse a file that is missing or cut short, without reading it."""
+        size = size_of(address)
+        if size is None:
+            raise GalaxyError(f"A shard is missing: {address}.")
         if size != self.bytes:
             raise GalaxyError(
                 f"{address} has {size:,} bytes instead of the {self.bytes:,} in the manifest: it "
                 "is incomplete or another file."
             )
-        if checksum(path, "sha256") != self.sha256:
-            raise GalaxyError(f"{address} has changed since the manifest was written.")
 
 
 class ShardRecord(BaseModel):

@@ -94,10 +94,10 @@ def predicted_shards(
     decision = check_options(saved, thresholds or {}, prevalence or {})
     if not isinstance(saved.model, AutoModel):
         raise GalaxyError("Only a model with the head auto can predict a pool in shards.")
-    width = pool.vectors.shape[1]
-    if width != saved.width:
-        raise GalaxyError(f"The model takes {saved.width} features, got {width}.")
-    table: Any = saved.model.proba(pool.vectors)  # type: ignore[arg-type]
+    vectors: Any = pool.vectors
+    if vectors.shape[1] != saved.width:
+        raise GalaxyError(f"The model takes {saved.width} features, got {vectors.shape[1]}.")
+    table: Any = saved.model.proba(vectors)
     for number, (low, shard) in enumerate(zip(pool.manifest.starts, pool.manifest.shards)):
         good = np.setdiff1d(np.arange(shard.rows), [int(row) for row in shard.bad])
         ids = pool.ids_of_shard(number)

@@ -13,7 +13,7 @@ from galaxy_al.shards import Rows, ShardedTable, reduce_rows
 _DIGIT = 16  # bits that are looked at in one pass
 
 
-def cutoff(values: Table, count: int) -> float:
+def cutoff(values: Table | ShardedTable, count: int) -> float:
     """Above this are the largest values, so many; half way to the next, where rounding is harmless.
 
     Parameters

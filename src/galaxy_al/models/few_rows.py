@@ -61,7 +61,7 @@ def few_rows(table: ShardedTable, free: FreeExamples) -> FewRows:
         The examples that count.
     """
     odds: ShardedTable = map_parts(_rare_odds, table, n_columns=1)
-    exact_from = cutoff(odds, _EXACT)  # type: ignore[arg-type]
+    exact_from = cutoff(odds, _EXACT)
     found = reduce_rows(partial(_summarize, free, exact_from), _together, table)
     ones = np.ones(len(found.exact), dtype=np.int64)
     means, counts = _means(found.sums, found.counts)
