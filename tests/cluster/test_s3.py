@@ -7,6 +7,7 @@ import pytest
 
 from galaxy_al import Learner
 from galaxy_al.cluster.embedding import embed_into_shards
+from galaxy_al.cluster.own_shards import write_manifest
 from galaxy_al.cluster.sharded_pool import ShardedPool
 from galaxy_al.data import load_pool
 from galaxy_al.errors import GalaxyError
@@ -74,3 +75,19 @@ def test_what_is_not_there_is_named(bucket):
         ShardedPool(f"{bucket}/none")
     with pytest.raises(GalaxyError, match=r"s3://no-bucket/none is not a pool in shards"):
         ShardedPool("s3://no-bucket/none")
+
+
+def test_shards_of_your_own(bucket, client, tmp_path):
+    import s3fs
+
+    vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    files = s3fs.S3FileSystem()
+    for low, high in ((0, 10), (10, 30)):
+        np.save(tmp_path / "part.npy", vectors[low:high])
+        files.put_file(str(tmp_path / "part.npy"), f"{bucket}/own/{low:02}.npy")
+        np.save(tmp_path / "part.npy", np.array([f"x{i}" for i in range(low, high)]))
+        files.put_file(str(tmp_path / "part.npy"), f"{bucket}/own/{low:02}.ids.npy")
+    write_manifest(f"{bucket}/own", scheduler=client.scheduler.address)
+    with ShardedPool(f"{bucket}/own", scheduler=client.scheduler.address) as pool:
+        np.testing.assert_array_equal(np.asarray(pool.vectors), vectors)
+        assert pool.ids.find(["x17"]) == {"x17": 17}

@@ -1,4 +1,4 @@
-"""The command for pools in shards: embed."""
+"""The commands for pools in shards: embed, manifest."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import click
 
 from galaxy_al.cli.data import pool_options, report_problems
 
+_scheduler_option = click.option(
+    "--scheduler",
+    help="A dask scheduler, as tcp://host:8786, or local.  [default: processes on this machine]",
+)
+
 
 @click.command()
 @pool_options
 @click.option("--out", required=True, help="The folder of the shards: a path, or s3://...")
-@click.option(
-    "--scheduler",
-    help="A dask scheduler, as tcp://host:8786, or local.  [default: processes on this machine]",
-)
+@_scheduler_option
 @click.option("--embedder", help="The model that embeds images or texts, as in `init`.")
 @click.option(
     "--rows",
@@ -78,3 +80,25 @@ def embed(
         f"{manifest.starts[-1]:,} {manifest.kind} in {len(manifest.shards):,} shards, "
         f"{made.n_made:,} of them new: {out}"
     )
+
+
+@click.command()
+@click.argument("folder")
+@_scheduler_option
+@click.option("--model", default="", help="The model that made the vectors, to be remembered.")
+def manifest(folder: str, scheduler: str | None, model: str) -> None:
+    """Make a pool of shards that you already have.
+
+    FOLDER contains .npy files (a row per example; ids in NAME.ids.npy or NAME.arrow, or the rows
+    are numbered) or Parquet files (columns embedding and id; text or path if you want to see more
+    than numbers). They stay as they are. Run it again to add new files.
+
+    \b
+    Example:
+      galaxy-al manifest s3://bucket/vectors --scheduler tcp://head-node:8786
+      galaxy-al init dents --shards s3://bucket/vectors --classes dent --other fine
+    """
+    from galaxy_al.cluster.own_shards import write_manifest
+
+    made = write_manifest(folder, scheduler=scheduler, model=model)
+    click.echo(f"{made.starts[-1]:,} {made.kind} in {len(made.shards):,} shards: {folder}")

@@ -173,6 +173,7 @@ def make_shard(task: ShardTask) -> ShardRecord:
         vectors=write_vectors(task.out, task.shard.name, vectors),
         names=task.shard.names,
         source=task.source,
+        model=f"{task.model} {task.version}".strip(),
         bad={str(row): reason for row, reason in sorted(bad.items())},
     )
     with writing_address(record_address(task.out, task.shard.name)) as part:

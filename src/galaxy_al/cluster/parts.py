@@ -153,7 +153,7 @@ class PartsOfWorker:
 
 
 def check_done(futures: Sequence[Future]) -> None:
-    """Raise what went wrong in a task."""
+    """Raise what went wrong in a task; one that was lost with its worker is done again."""
     for future in futures:
         if future.status == "error":
             error = future.exception()
@@ -165,8 +165,8 @@ def check_done(futures: Sequence[Future]) -> None:
             if isinstance(error, ModuleNotFoundError):
                 raise GalaxyError(f"A worker cannot run galaxy-al: {one_line(error)}.") from error
             raise error
-        if future.status != "finished":
-            raise GalaxyError(f"The cluster has given up a task ({future.status}). Is it running?")
+        if future.status == "cancelled":
+            raise GalaxyError("The cluster has given up a task. Is it running?")
 
 
 def _keep(item: Any, version: str) -> Any:

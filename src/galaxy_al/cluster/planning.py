@@ -118,7 +118,7 @@ class PlannedPool:
         paths = getattr(items, "paths", None)
         if paths is not None:
             return digest(_size_and_time(path) for path in paths)
-        return digest([_size_and_time(self.source), here.tobytes()])
+        return digest([np.asarray(items).tobytes()])
 
     def record(self, number: int) -> ShardRecord | None:
         """The record of a shard that is complete, and still what it was made of."""

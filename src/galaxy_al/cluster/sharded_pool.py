@@ -13,7 +13,7 @@ from galaxy_al.cluster.connecting import connected
 from galaxy_al.data.modalities import MODALITIES, Modality
 from galaxy_al.data.shard_files import Manifest, Shard
 from galaxy_al.shards import LocalParts, Parts, ShardedTable
-from galaxy_al.system.addresses import is_remote, join
+from galaxy_al.system.addresses import is_remote
 
 _REMEMBERED = 100_000  # ids
 
@@ -42,7 +42,7 @@ class ShardedPool:
     def __init__(self, folder: str | Path, *, scheduler: str | None = None) -> None:
         self.folder = str(folder) if is_remote(str(folder)) else str(Path(folder).resolve())
         self.manifest = Manifest.read(self.folder)
-        _check_files(self.manifest, self.folder)
+        self.manifest.check_files(self.folder)
         shards = self.manifest.shards_in(self.folder)
         self._stack = ExitStack()
         parts: Parts[Shard] = LocalParts(shards)
@@ -202,13 +202,3 @@ def _items(pool: ShardedPool) -> Any:
 
         return ImageFiles(_Paths(Path(pool.manifest.source), pool.vectors))
     return pool.vectors
-
-
-def _check_files(manifest: Manifest, folder: str) -> None:
-    """Refuse a pool with missing or truncated files before any work is done."""
-    if is_remote(folder):
-        return
-    for shard in manifest.shards:
-        for file in (shard.vectors, shard.names):
-            if file is not None:
-                file.check_size(join(folder, file.name))

@@ -1,8 +1,7 @@
 """The files of a pool in shards: vectors, ids, and a manifest that says what there must be.
 
-A shard is an array (``.npy``) with its ids beside it (``.arrow``), or a Parquet file with both. The
-manifest has the rows and the checksum of every file. A file is checked when it is first opened, and
-again whenever it was written to.
+The manifest has the rows and the checksum of every file. A file is checked when it is first opened,
+and again whenever it was written to. `shard_contents.py` knows what is in the files.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -19,6 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from galaxy_al.data.shard_contents import (
+    IDS,
+    PARQUET,
+    find_ids,
+    open_names,
+    read_vectors,
+    texts_at,
+)
 from galaxy_al.errors import GalaxyError
 from galaxy_al.shards import Rows
 from galaxy_al.system.addresses import (
@@ -36,7 +42,6 @@ from galaxy_al.system.validation import validated
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-_OPEN_NAMES = 64  # files of ids that a process keeps open
 
 _checked: dict[str, tuple[int, int]] = {}  # the size and the time of a file that was found right
 
@@ -90,6 +95,8 @@ class ShardRecord(BaseModel):
         if the ids are the numbers of the rows.
     source
         Differs when what it was made of does.
+    model
+        The model that made the vectors; empty if that is not known.
     bad
         Why rows have no vector, by their number in the shard.
     """
@@ -100,7 +107,18 @@ class ShardRecord(BaseModel):
     vectors: ShardFile
     names: ShardFile | None = None
     source: str = ""
+    model: str = ""
     bad: dict[str, str] = {}
+
+    @property
+    def files(self) -> list[ShardFile]:
+        """The files of the shard."""
+        return [file for file in (self.vectors, self.names) if file is not None]
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether its ids are the numbers of the rows."""
+        return self.names is None and not self.vectors.name.endswith(PARQUET)
 
 
 class Manifest(BaseModel):
@@ -137,10 +155,30 @@ class Manifest(BaseModel):
             )
         with reading(Path(address)):
             values = json.loads(read_address(address))
-        return validated(cls, values, Path(address))
+        manifest = validated(cls, values, Path(address))
+        manifest.check_models(folder)
+        return manifest
+
+    def check_models(self, folder: str) -> None:
+        """Refuse vectors of two models."""
+        for shard in self.shards:
+            if shard.model and shard.model != self.model:
+                raise GalaxyError(
+                    f"{join(folder, shard.vectors.name)} was made by {shard.model!r}, and the pool "
+                    f"by {self.model!r}. Vectors of two models cannot be compared."
+                )
+
+    def check_files(self, folder: str) -> None:
+        """Refuse a pool with missing or truncated files before any work is done."""
+        if is_remote(folder):
+            return
+        for shard in self.shards:
+            for file in shard.files:
+                file.check_size(join(folder, file.name))
 
     def write(self, folder: str) -> None:
         """Write the manifest to a folder."""
+        self.check_models(folder)
         with writing_address(join(folder, MANIFEST)) as part:
             part.write_text(self.model_dump_json(indent=1), encoding="utf-8")
 
@@ -170,7 +208,7 @@ class Shard:
         file = self.record.vectors
         path, address = file.open(self.folder), join(self.folder, file.name)
         with reading(Path(address)):
-            values = _read_vectors(path)
+            values = read_vectors(path, file.sha256)
         if values.shape != (self.record.rows, self.width) or str(values.dtype) != self.dtype:
             raise GalaxyError(
                 f"{address} has {values.shape} {values.dtype} numbers, and the manifest says "
@@ -180,65 +218,29 @@ class Shard:
 
     def names_of(self, column: str, indices: Sequence[int]) -> list[str]:
         """The ids of some examples of the shard, or their texts or paths."""
-        if (names := self._names()) is None:
+        if (names := self.names()) is None:
             return [str(index) for index in indices]
-        return _values(names, column, [index - self.start for index in indices])
+        return texts_at(names, column, [index - self.start for index in indices])
 
     def find(self, ids: Sequence[str]) -> dict[str, int]:
         """The indices of those of some ids that are in the shard."""
-        if (names := self._names()) is None:
+        if (names := self.names()) is None:
             rows = range(self.start, self.start + self.record.rows)
             return {id: int(id) for id in ids if id == _as_number(id) and int(id) in rows}
-        return _find(names, ids, self.start)
+        return {id: row + self.start for id, row in find_ids(names, ids).items()}
 
-    def _names(self) -> Any:
+    def names(self) -> Any:
         """The table of the ids; None if they are the numbers of the rows."""
-        file = self.record.names
-        if file is None and not self.record.vectors.name.endswith(".parquet"):
+        if self.record.has_numbers:
             return None
-        return _open_names(str((file or self.record.vectors).open(self.folder)))
+        file = self.record.names or self.record.vectors
+        path = file.open(self.folder)
+        with reading(Path(join(self.folder, file.name))):
+            return open_names(path)
 
 
 def _as_number(id: str) -> str:
     return str(int(id)) if id.isascii() and id.isdecimal() else ""
-
-
-def _read_vectors(path: Path) -> NDArray[Any]:
-    if path.suffix == ".npy":
-        mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        return mapped
-    with needs_extra("Reading Parquet files", "data"):
-        import pyarrow.parquet as pq
-
-    column = pq.read_table(path, columns=["embedding"])["embedding"].combine_chunks()
-    width = len(column[0])
-    values: NDArray[Any] = column.flatten().to_numpy(zero_copy_only=False)
-    return values.reshape(len(column), width)
-
-
-@lru_cache(_OPEN_NAMES)
-def _open_names(path: str) -> Any:
-    with needs_extra("Reading ids", "data"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-    if path.endswith(".parquet"):
-        return pq.read_table(path, columns=["id"])
-    return pa.ipc.open_file(pa.memory_map(path)).read_all()
-
-
-def _values(table: Any, column: str, rows: Sequence[int]) -> list[str]:
-    values: list[str] = table[column].take(np.array(rows, dtype=np.int64)).to_pylist()
-    return values
-
-
-def _find(table: Any, ids: Sequence[str], start: int) -> dict[str, int]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    is_wanted = pc.is_in(table["id"], value_set=pa.array(ids, pa.string()))
-    rows = np.flatnonzero(is_wanted.to_numpy(zero_copy_only=False))
-    return dict(zip(_values(table, "id", rows.tolist()), (rows + start).tolist()))
 
 
 def write_vectors(folder: str, name: str, vectors: NDArray[Any]) -> ShardFile:
@@ -263,5 +265,5 @@ def write_names(folder: str, name: str, columns: Mapping[str, Sequence[str]]) ->
 
 def read_ids(folder: str, names: ShardFile) -> list[str]:
     """All ids of a shard."""
-    ids: list[str] = _open_names(str(names.open(folder)))["id"].to_pylist()
+    ids: list[str] = open_names(names.open(folder))[IDS].to_pylist()
     return ids

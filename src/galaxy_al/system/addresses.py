@@ -5,8 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from getpass import getuser
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.system.extras import needs_extra
@@ -54,6 +56,17 @@ def size_of(address: str) -> int | None:
         return int(filesystem.size(address)) if filesystem.exists(address) else None
 
 
+def names_in(folder: str) -> list[str]:
+    """The names of the files in a folder, sorted."""
+    with _naming(folder):
+        if not is_remote(folder):
+            return sorted(path.name for path in local_path(folder).iterdir() if path.is_file())
+        found = _filesystem(folder).ls(folder, detail=True)
+        return sorted(
+            entry["name"].rpartition("/")[2] for entry in found if entry["type"] == "file"
+        )
+
+
 def read_address(address: str) -> bytes:
     """The content of a file."""
     with _naming(address):
@@ -83,14 +96,35 @@ def fetch(address: str, sha256: str) -> Path:
     if not is_remote(address):
         return local_path(address)
     if (address, sha256) not in _cached:
-        folder = Path(tempfile.gettempdir()) / "galaxy-al-shards"
-        make_folder(folder)
-        path = folder / f"{sha256}{Path(address).suffix}"
+        path = _place(address, sha256)
         if not (path.exists() and checksum(path, "sha256") == sha256):
             with writing(path) as part, _naming(address):
                 _filesystem(address).get_file(address, str(part))
         _cached[address, sha256] = path
     return _cached[address, sha256]
+
+
+def fetch_unknown(address: str) -> Path:
+    """As `fetch`, for a file whose checksum is not known yet."""
+    if not is_remote(address):
+        return local_path(address)
+    part = _place(address, uuid4().hex)
+    with _naming(address):
+        _filesystem(address).get_file(address, str(part))
+    return part.replace(_place(address, checksum(part, "sha256")))
+
+
+def _place(address: str, key: str) -> Path:
+    return kept_file(f"{key}-{address.rpartition('/')[2]}")
+
+
+def kept_file(name: str) -> Path:
+    """A temporary file that your other processes on this machine find as well, and only yours."""
+    folder = Path(tempfile.gettempdir()) / f"galaxy-al-{getuser()}"
+    make_folder(folder)
+    with _naming(str(folder), "use"):
+        folder.chmod(0o700)  # fails if it is another user's
+    return folder / name
 
 
 def _filesystem(address: str) -> Any:

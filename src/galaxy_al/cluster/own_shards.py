@@ -1,0 +1,229 @@
+"""A manifest for shards that were made by other software.
+
+Every file is read once, by the workers, and its checksum is taken. A later run keeps the shards
+that it knows in their order, and adds new files after them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.cluster.connecting import LOCAL, connected
+from galaxy_al.cluster.parts import ClusterParts
+from galaxy_al.cluster.planning import PLAN
+from galaxy_al.data.shard_contents import IDS, IDS_ENDING, PARQUET, open_names, read_vectors
+from galaxy_al.data.shard_files import MANIFEST, Manifest, Shard, ShardFile, ShardRecord
+from galaxy_al.errors import GalaxyError
+from galaxy_al.shards import Parts, row_blocks
+from galaxy_al.system.addresses import exists, fetch_unknown, is_remote, join, names_in
+from galaxy_al.system.files import reading
+
+_AT_ONCE = 1 << 22  # hashes that are compared at once: 32 MB
+_ROWS = 1 << 14  # that are checked at once
+_KINDS = {"text": "texts", "path": "images"}  # by the column that shows an example
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a worker has found in the files of a shard."""
+
+    record: ShardRecord
+    kind: str
+    width: int
+    dtype: str
+
+
+def write_manifest(folder: str, *, scheduler: str | None = None, model: str = "") -> Manifest:
+    """Write the manifest of a folder of shards, or add new files to it.
+
+    Parameters
+    ----------
+    scheduler
+        The address of a dask scheduler; by default processes on this machine.
+    model
+        The model that made the vectors, if you want it to be known.
+    """
+    if exists(join(folder, PLAN)):
+        raise GalaxyError(f"{folder} was made by `galaxy-al embed`. Run that again to add to it.")
+    earlier = Manifest.read(folder) if exists(join(folder, MANIFEST)) else None
+    known = list(earlier.shards) if earlier else []
+    names = names_in(folder)
+    new = _new_files(names, {file.name for shard in known for file in shard.files})
+    if not known and not new:
+        raise GalaxyError(f"{folder} has no .npy or .parquet files.")
+    with connected(scheduler or LOCAL) as client:
+        found: list[Found] = []
+        if new:
+            described = ClusterParts.of(client, new).map(partial(describe, folder, names, model))
+            found = described.reduce(_alone, _both)
+        manifest = _joined(folder, earlier, sorted(found, key=_name))
+        manifest.check_files(folder)
+        check_distinct_ids(ClusterParts.of(client, manifest.shards_in(folder)), manifest)
+    manifest.write(folder)
+    return manifest
+
+
+def describe(folder: str, names: list[str], model: str, name: str) -> Found:
+    """What there is to know about a shard, by the name of the file of its vectors."""
+    beside = (f"{Path(name).stem}.arrow", f"{Path(name).stem}{IDS_ENDING}")
+    ids = next((other for other in beside if other in names), None)
+    vectors, path = _opened(folder, name)
+    with reading(Path(join(folder, name))):
+        values = read_vectors(path, vectors.sha256)
+        _check_vectors(values)
+    named, columns = None, []
+    if ids is not None:
+        named, path = _opened(folder, ids)
+    if named is not None or name.endswith(PARQUET):
+        with reading(Path(join(folder, named.name if named else name))):
+            table = open_names(path)
+            _check_names(table, len(values))
+        columns = table.column_names
+        model = model or (table.schema.metadata or {}).get(b"model", b"").decode()
+    kind = next((kind for column, kind in _KINDS.items() if column in columns), "embeddings")
+    record = ShardRecord(rows=len(values), vectors=vectors, names=named, model=model)
+    return Found(record, kind, values.shape[1], str(values.dtype))
+
+
+def check_distinct_ids(parts: Parts[Shard], manifest: Manifest) -> None:
+    """Refuse an id that two rows have; at no time are all ids in one place."""
+    if all(shard.has_numbers for shard in manifest.shards):
+        return
+    hashes = parts.map(_hashes)
+    n_steps = -(-manifest.starts[-1] // _AT_ONCE)
+    bounds = [(step << 64) // n_steps for step in range(n_steps + 1)]
+    for low, high in pairwise(bounds):
+        some = np.sort(hashes.reduce(partial(_between, low, high - 1), _concatenated))
+        twice = some[1:][some[1:] == some[:-1]]
+        if len(twice):
+            _refuse_twice(parts.reduce(partial(_with_hashes, twice), _both))
+
+
+def _new_files(names: list[str], known: set[str]) -> list[str]:
+    """The files with vectors that are not in the manifest."""
+    return [
+        name
+        for name in names
+        if name.endswith((".npy", PARQUET))
+        and not name.endswith(IDS_ENDING)
+        and not name.startswith(".")
+        and name not in known
+    ]
+
+
+def _opened(folder: str, name: str) -> tuple[ShardFile, Path]:
+    """What the manifest will say about a file, and the file on this machine."""
+    path = fetch_unknown(join(folder, name))
+    return ShardFile.of(name, path), path
+
+
+def _check_vectors(values: NDArray[Any]) -> None:
+    if values.ndim != 2 or values.dtype.kind != "f" or not values.size:
+        raise GalaxyError(
+            f"it has {values.shape} {values.dtype} numbers. Vectors are the rows of a table of "
+            "floating-point numbers."
+        )
+    for low, high in row_blocks(len(values), _ROWS):
+        finite = np.isfinite(values[low:high]).all(axis=1)
+        if not finite.all():
+            raise GalaxyError(f"row {low + int(finite.argmin())} is not finite.")
+
+
+def _check_names(table: Any, n_rows: int) -> None:
+    if len(table) != n_rows:
+        raise GalaxyError(f"it has {len(table):,} ids for {n_rows:,} vectors.")
+    for column in (IDS, *_KINDS):
+        if column in table.column_names and table[column].null_count:
+            raise GalaxyError(f"the column {column!r} has empty cells.")
+
+
+def _joined(folder: str, earlier: Manifest | None, new: list[Found]) -> Manifest:
+    """The manifest of all shards, if they belong together."""
+    found = [*_known(earlier), *new]
+    first = found[0]
+    for each in found:
+        for what, mine, others in (
+            ("kind", first.kind, each.kind),
+            ("width", first.width, each.width),
+            ("dtype", first.dtype, each.dtype),
+            ("model", first.record.model, each.record.model),
+            ("ids", _ids_are(first), _ids_are(each)),
+        ):
+            if mine != others:
+                raise GalaxyError(
+                    f"{folder}: {_name(first)} has the {what} {mine or 'none'!r} and {_name(each)} "
+                    f"has {others or 'none'!r}. The shards of a pool are all made alike."
+                )
+    return Manifest(
+        kind=first.kind,
+        model=first.record.model,
+        source=folder if is_remote(folder) else str(Path(folder).resolve()),
+        width=first.width,
+        dtype=first.dtype,
+        shards=tuple(each.record for each in found),
+    )
+
+
+def _known(earlier: Manifest | None) -> list[Found]:
+    if earlier is None:
+        return []
+    own = (earlier.kind, earlier.width, earlier.dtype)
+    return [Found(record, *own) for record in earlier.shards]
+
+
+def _ids_are(found: Found) -> str:
+    return "row numbers" if found.record.has_numbers else "given"
+
+
+def _name(found: Found) -> str:
+    return found.record.vectors.name
+
+
+def _alone(found: Found) -> list[Found]:
+    return [found]
+
+
+def _both(one: list[Any], other: list[Any]) -> list[Any]:
+    return one + other
+
+
+def _hash(id: str) -> int:
+    return int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "big")
+
+
+def _hashes(shard: Shard) -> NDArray[np.uint64]:
+    ids = shard.names()[IDS].to_pylist()
+    return np.sort(np.fromiter(map(_hash, ids), np.uint64, len(ids)))
+
+
+def _between(low: int, high: int, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    first = hashes.searchsorted(np.uint64(low))
+    return hashes[first : hashes.searchsorted(np.uint64(high), side="right")]
+
+
+def _concatenated(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([one, other])
+
+
+def _with_hashes(wanted: NDArray[np.uint64], shard: Shard) -> list[tuple[str, str]]:
+    """The ids with some hashes, and the file that each is in."""
+    wanted_here = set(wanted.tolist())
+    name = (shard.record.names or shard.record.vectors).name
+    return [(id, name) for id in shard.names()[IDS].to_pylist() if _hash(id) in wanted_here]
+
+
+def _refuse_twice(found: list[tuple[str, str]]) -> None:
+    """Name an id that is there twice; different ids can have the same hash."""
+    seen: dict[str, str] = {}
+    for id, name in sorted(found):
+        if id in seen:
+            raise GalaxyError(f"Two examples have the id {id!r}: in {seen[id]} and {name}.")
+        seen[id] = name
