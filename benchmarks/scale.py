@@ -29,12 +29,18 @@ import numpy as np
 from galaxy_al import Learner, Snapshot
 from galaxy_al.cluster.sharded_pool import ShardedPool
 from galaxy_al.data.shard_files import Manifest, ShardRecord, write_vectors
+from galaxy_al.server.nearest import VectorIndex, nearest
 from galaxy_al.shards import Rows, reduce_rows, row_blocks
 from galaxy_al.strategies import make_strategy
 
 N_SHARDS, N_LABELS, BATCH, WIDTH = 100, 1000, 100, 64
 RARE = 1e-4
-SIZES = {"scores": (10**6, 10**7, 10**8), "rounds": (10**6, 10**7), "subsample": (10**7,)}
+SIZES = {
+    "scores": (10**6, 10**7, 10**8),
+    "rounds": (10**6, 10**7),
+    "find": (10**6, 10**7),
+    "subsample": (10**7,),
+}
 
 
 def write_pool(folder: Path, tables, width, dtype) -> None:
@@ -208,7 +214,29 @@ def found(pool, truth, start, rounds) -> int:
     return sum(label == 0 for label in learner.state.labels.values()) - 5
 
 
-MEASURES = {"scores": measure_scores, "rounds": measure_rounds, "subsample": measure_subsample}
+def measure_find(folder: Path, size: int, count: int = 24, n_queries: int = 20) -> dict[str, float]:
+    """The examples nearest to one of the pool: by looking at all, and by an index."""
+    path, _ = vectors_pool(folder, size)
+    with ShardedPool(path, scheduler="local") as pool:
+        table = pool.vectors
+        queries = table[np.random.default_rng(3).integers(0, size, n_queries)].astype(np.float64)
+        nearest(table, queries[0], count)  # the checksums, once
+        exact = [timed(partial(nearest, table, query, count)) for query in queries]
+        building, index = timed(lambda: VectorIndex.of(table))
+        quick = [timed(partial(index.nearest, query, count)) for query in queries]
+        same = [len(set(one) & set(other)) for (_, one), (_, other) in zip(exact, quick)]
+        row = {"rows": size, "all, s": float(np.median([took for took, _ in exact]))}
+        row |= {"index, s": building, "by index, s": float(np.median([took for took, _ in quick]))}
+        row |= {"of the nearest, %": 100 * sum(same) / (count * n_queries)}
+        return row | {"driver, MB": megabytes(), "worker, MB": worker_megabytes(pool)}
+
+
+MEASURES = {
+    "scores": measure_scores,
+    "rounds": measure_rounds,
+    "find": measure_find,
+    "subsample": measure_subsample,
+}
 
 
 def show(rows: list[dict[str, float]]) -> None:

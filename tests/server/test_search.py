@@ -8,7 +8,7 @@ from PIL import Image
 
 from galaxy_al import GalaxyError
 from galaxy_al.server.guard import MOST_BYTES
-from galaxy_al.server.search import decode_image, nearest, walk
+from galaxy_al.server.search import decode_image, walk
 
 
 def test_many_labels_at_once_are_found_and_not_asked(server, ann):
@@ -55,17 +55,6 @@ def test_embeddings_are_not_searched_by_text_or_image(ann):
     reason = ann("GET", "/api/like-text?text=dent").json()["error"]
     assert reason.startswith("A pool of embeddings cannot be searched by text")
     assert ann("POST", "/api/like-image", data=b"x").status_code == 400
-
-
-def test_the_nearest_are_those_with_the_smallest_distance():
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(300, 4)).astype(np.float32)
-    query = rng.normal(size=4)
-    naive = sorted(range(300), key=lambda i: np.linalg.norm(vectors[i] - query))
-    left_out = set(naive[1:4])
-    expected = [i for i in naive if i not in left_out][:10]
-    assert nearest(vectors, query, 10, left_out) == expected
-    assert len(nearest(vectors, query, 500, left_out)) == 297
 
 
 def test_a_walk_covers_the_pool_and_goes_into_a_cluster():

@@ -29,6 +29,23 @@ def squared_distances(rows: Table, columns: Table) -> NDArray[np.float64]:
     return Columns(columns).squared_distances(rows)
 
 
+def squared_distances_to(rows: Table, point: Table) -> Table:
+    """The squared distance of every row to one point, in the precision of the rows.
+
+    Examples
+    --------
+    >>> squared_distances_to(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([0.0, 0.0])).tolist()
+    [0.0, 25.0]
+    """
+    distances = np.empty(len(rows), rows.dtype)
+    apart = np.empty((min(len(rows), _ROWS_AT_ONCE), rows.shape[1]), rows.dtype)
+    own = point.astype(rows.dtype)
+    for low, high in row_blocks(len(rows), _ROWS_AT_ONCE):
+        here = np.subtract(rows[low:high], own, out=apart[: high - low])
+        np.einsum("ij,ij->i", here, here, out=distances[low:high])
+    return distances
+
+
 class Columns:
     """Points that many others are compared with: the columns of `squared_distances`."""
 

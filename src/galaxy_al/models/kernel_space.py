@@ -22,6 +22,7 @@ from galaxy_al.shards import (
     random_rows,
     row_blocks,
 )
+from galaxy_al.system.floats import at_least_single
 from galaxy_al.system.threads import run_in_threads
 
 Table = NDArray[np.floating[Any]]
@@ -88,6 +89,7 @@ class KernelSpace:
         """Where some embeddings are, then the squared distance from the middle, then 1."""
         if self.columns is not None:
             rows = self.columns.even(rows)
+        rows = at_least_single(rows)
         n_columns = rows.shape[1]
         wide = np.empty((len(rows), n_columns + 2), np.result_type(precision, np.float32))
         points = wide[:, :n_columns]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -16,12 +16,14 @@ from galaxy_al.free_examples import FreeExamples
 from galaxy_al.graphs.distances import squared_distances
 from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import Scores
+from galaxy_al.server.nearest import Nearest, nearest
 from galaxy_al.server.rendering import show
 from galaxy_al.server.schemas import Clusters, Example, Found
+from galaxy_al.shards import random_rows
 from galaxy_al.strategies.scoring import lowest_among
 
 _MOST_PIXELS = 80_000_000
-_CLUSTERS, _WALKED = 12, 3000
+_CLUSTERS, _WALKED, _LOOKED_AT = 12, 3000, 50_000
 
 Vectors = NDArray[np.floating[Any]]
 
@@ -34,21 +36,12 @@ class Cluster:
     size: int
 
 
-def nearest(vectors: Vectors, query: Vectors, count: int, without: Collection[int]) -> list[int]:
-    """The examples nearest to a point, the nearest first."""
-    return _best(vectors, lambda rows: squared_distances(rows, query[None])[:, 0], count, without)
-
-
 def likeliest(proba: Vectors, target: int, count: int, without: Collection[int]) -> list[int]:
     """The examples most likely of a class, the likeliest first."""
-    return _best(proba, lambda rows: -rows[:, target].astype(np.float64), count, without)
-
-
-def _best(
-    table: Vectors, score: Callable[[Vectors], Vectors], count: int, without: Collection[int]
-) -> list[int]:
-    best: list[int] = lowest_among(table, FreeExamples(len(table), without), count, score).tolist()
-    return best
+    free = FreeExamples(len(proba), without)
+    best = lowest_among(proba, free, count, lambda rows: -rows[:, target].astype(np.float64))
+    found: list[int] = best.tolist()
+    return found
 
 
 def walk(
@@ -66,18 +59,15 @@ def walk(
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    if center is None:
-        free = FreeExamples(len(vectors), without)
-        n_among = len(free)
-    else:
-        around = nearest(vectors, vectors[center].astype(np.float64), radius, without)
-        n_among = len(around)
+    free = FreeExamples(len(vectors), without)
+    n_among = len(free) if center is None else min(radius, len(free))
     if not n_among:
         return []
-    places = np.arange(n_among)
-    if n_among > _WALKED:
-        places = rng.choice(n_among, _WALKED, replace=False)
-    some = np.sort(free.at(places) if center is None else np.array(around)[places])
+    if center is None:
+        some = np.sort(free.at(_some_of(n_among, _WALKED, rng)))
+    else:
+        around = _around(vectors, center, n_among, free, rng)
+        some = np.sort(around[_some_of(len(around), _WALKED, rng)])
     points = vectors[some].astype(np.float64)
     seed = int(rng.integers(1 << 31))
     means = KMeans(min(_CLUSTERS, len(some)), n_init=1, random_state=seed)
@@ -93,11 +83,28 @@ def walk(
     return sorted(found, key=lambda cluster: -cluster.size)
 
 
+def _around(
+    vectors: Vectors, center: int, radius: int, free: FreeExamples, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """The examples around one; of many in a large pool, those that are in a sample of it."""
+    point = vectors[center].astype(np.float64)
+    if radius <= _WALKED or len(free) <= _LOOKED_AT:
+        return np.array(nearest(vectors, point, radius, free.busy.tolist()))
+    sample = np.sort(free.at(random_rows(len(free), _LOOKED_AT, rng)))
+    count = max(radius * len(sample) // len(free), 1)
+    return sample[nearest(vectors[sample], point, count)]
+
+
+def _some_of(count: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    return np.arange(count) if count <= most else rng.choice(count, most, replace=False)
+
+
 class Finder:
     """Searches the free examples of a project."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._project = service, service.project
+        self._nearest = Nearest(self._project.vectors)
         self._embedder: Any = None
 
     def likeliest(self, class_name: str, count: int) -> Found:
@@ -133,8 +140,7 @@ class Finder:
 
     def _near(self, point: Vectors, count: int, without: Collection[int] = ()) -> Found:
         scores = self._service.scores()
-        near = nearest(self._project.vectors, point, count, scores.busy.union(without))
-        return self._found(near, scores)
+        return self._found(self._nearest(point, count, scores.busy.union(without)), scores)
 
     def _found(self, indices: list[int], scores: Scores) -> Found:
         proba = np.round(scores.proba[indices if scores.is_trained else []].astype(np.float64), 6)

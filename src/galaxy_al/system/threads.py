@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
@@ -39,10 +41,16 @@ def one_blas_thread() -> Iterator[None]:
     The threads of a BLAS library wait for each other without sleeping. If another process uses the
     cores, small products on two threads take ten times as long as on one.
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):
+    with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
+
+
+@lru_cache(1)
+def _libraries(n_modules: int) -> Any:
+    """The loaded libraries; to look for them takes a while, and only an import can change them."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def one_at_a_time(work: Callable[[Item], None], items: Iterable[Item]) -> None:
