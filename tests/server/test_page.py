@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from galaxy_al.labelling.project import create_project
-from support.projects import small_project
+from support.projects import sharded_project, small_project
 from support.servers import served
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
@@ -105,6 +105,29 @@ def test_labelling_by_keys_with_training_in_between(server, open_page):
     expect(page.locator("#quality-chart .band")).to_have_count(1)
     expect(page.locator("#quality-chart")).to_contain_text("most labels were not chosen at random")
     picture(page, "label")
+
+
+def test_a_pool_in_shards_is_labelled_as_any_other(tmp_path, open_page):
+    pytest.importorskip("distributed")
+    project, truth = sharded_project(tmp_path)
+    with served(project) as server:
+        server.truth = truth
+        page = open_page(server, "Ann")
+        said = {}
+        for _ in range(30):
+            example = press_truth(page, server)
+            said[example] = truth[example]
+        server.service.wait()
+        assert labels(server) == said
+        assert server.service.round >= 1
+        page.keyboard.press("g")
+        expect(page.locator("#grid .tile")).to_have_count(24)
+        page.keyboard.press("l")
+        example = shown(page)
+        page.keyboard.press("k")
+        expect(page.locator("#tile-note")).to_contain_text(f"Like {example}")
+        picture(page, "shards")
+    project.close()
 
 
 def test_a_head_whose_accuracy_is_not_estimated_says_so(tmp_path, open_page):

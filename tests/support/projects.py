@@ -37,6 +37,27 @@ def small_project(folder, size=200, seed=0, **options):
     return project, dict(zip(project.pool.ids, names.tolist()))
 
 
+def sharded_project(folder, **options):
+    """A project of the same embeddings in four shards, on a cluster of its own."""
+    from galaxy_al.cluster.embedding import embed_into_shards
+    from galaxy_al.data import load_pool
+
+    embeddings, names = blobs()
+    np.save(folder / "pool.npy", embeddings)
+    pool = load_pool(folder / "pool.npy")
+    embed_into_shards(pool, folder / "pool.npy", str(folder / "shards"), rows=50)
+    project = create_project(
+        folder / "project",
+        folder / "shards",
+        shards=True,
+        scheduler="local",
+        classes=["scratch", "dent"],
+        other="fine",
+        **{"batch_size": 20, **options},
+    )
+    return project, dict(zip(pool.ids, names.tolist()))
+
+
 def numbered_project(folder, size=20_000, width=8, n_classes=4, **options):
     """A project of random embeddings with the classes "class 0" and so on."""
     rng = np.random.default_rng(0)
