@@ -6,6 +6,7 @@ which is a table with a single shard.
 
 from __future__ import annotations
 
+import mmap
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -346,6 +347,8 @@ def _on_rows(work: Callable[..., Result], *parts: HasRows) -> Result:
 
 def _rows_at(part: HasRows, rows: NDArray[np.int64]) -> Array:
     opened = part.open()
+    if isinstance(opened.values.base, mmap.mmap) and hasattr(mmap, "MADV_RANDOM"):
+        opened.values.base.madvise(mmap.MADV_RANDOM)  # do not read what lies around
     found: Array = opened.values[rows - opened.start]
     return found
 

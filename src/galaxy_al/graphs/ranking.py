@@ -27,6 +27,7 @@ from galaxy_al.shards import HasRows, ShardedTable, parts_of
 
 _FINE_ROWS, _COARSE_ROWS = 64, 256  # rows in a bucket, where lookups are likely and elsewhere
 _MOST_EDGES = 8192
+_TOGETHER = 16
 
 
 class Ranking:
@@ -177,9 +178,15 @@ def _added(one: list[NDArray[np.int64]], other: list[NDArray[np.int64]]) -> list
 
 
 def _sample(proba: Floats, every: int) -> Floats:
-    """A row out of ``every`` so many, at random, so that no pattern in the pool meets the steps."""
-    starts = np.arange(0, len(proba) - every + 1, every)
-    sample: Floats = proba[starts + np.random.default_rng(0).integers(every, size=len(starts))]
+    """A row out of ``every`` so many, at random, so that no pattern in the pool meets the steps.
+
+    In a large pool some adjacent rows are taken together: a file is read in pages.
+    """
+    together = _TOGETHER if every > _TOGETHER else 1
+    step = every * together
+    starts = np.arange(0, len(proba) - step + 1, step)
+    starts += np.random.default_rng(0).integers(step - together + 1, size=len(starts))
+    sample: Floats = proba[(starts[:, None] + np.arange(together)).ravel()]
     return sample
 
 

@@ -31,21 +31,40 @@ def lowest(snapshot: Snapshot, budget: int, score: Score) -> NDArray[np.intp]:
     score
         Turns rows of the score table into one number each, some thousand rows at a time.
     """
-    if snapshot.is_sharded:
-        reduce_rows(check_proba_rows, lambda one, _: one, snapshot.scores)
-    return lowest_among(snapshot.scores, snapshot.free, budget, score)
+    check = check_proba_rows if snapshot.is_sharded else None
+    return lowest_among(snapshot.scores, snapshot.free, budget, score, check)
 
 
-def lowest_among(table: Table, free: FreeExamples, count: int, score: Score) -> NDArray[np.intp]:
-    """The ``count`` indices of lowest score among some rows of a table, ties by index."""
+def lowest_among(
+    table: Table,
+    free: FreeExamples,
+    count: int,
+    score: Score,
+    check: Callable[[Rows], None] | None = None,
+) -> NDArray[np.intp]:
+    """The ``count`` indices of lowest score among some rows of a table, ties by index.
+
+    Parameters
+    ----------
+    check
+        Raises an error if something is wrong with a part of the table.
+    """
     found: Scored = reduce_rows(
-        partial(_lowest_of, free, count, score), partial(_lowest_of_both, count), table
+        partial(_lowest_of, free, count, score, check), partial(_lowest_of_both, count), table
     )
     return found[0]
 
 
-def _lowest_of(free: FreeExamples, budget: int, score: Score, part: Rows) -> Scored:
+def _lowest_of(
+    free: FreeExamples,
+    budget: int,
+    score: Score,
+    check: Callable[[Rows], None] | None,
+    part: Rows,
+) -> Scored:
     """The indices of lowest score in a part of the table, and the scores."""
+    if check is not None:
+        check(part)
     indices = free.between(part.start, part.stop)
     blocks = row_blocks(len(indices), _SCORES_AT_ONCE)
     rows = (part.values[indices[low:high] - part.start] for low, high in blocks)
