@@ -29,6 +29,7 @@ Result = TypeVar("Result")
 BLOCK = 1 << 10  # rows that are worked on at once
 _SMALL = 1 << 22  # a pool up to this size is shuffled to choose from it
 _REMEMBERED = 1 << 26  # bytes of rows that were fetched
+_BYTES_PER_OBJECT = 256  # that Python takes for an array and its entry in a dictionary
 _MANY = 1 << 13  # rows that are fetched together and not remembered
 
 
@@ -136,7 +137,8 @@ class ShardedTable:
         self.starts = np.asarray(starts, dtype=np.int64)
         self.shape = int(self.starts[-1]), n_columns
         self.dtype = np.dtype(dtype)
-        self._remembered = _Remembered(_REMEMBERED // max(n_columns * self.dtype.itemsize, 1))
+        bytes_per_row = n_columns * self.dtype.itemsize + _BYTES_PER_OBJECT
+        self._remembered = _Remembered(_REMEMBERED // bytes_per_row)
 
     def __len__(self) -> int:
         return self.shape[0]

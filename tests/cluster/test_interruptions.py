@@ -33,8 +33,8 @@ def embed(path, out, **options):
 
 
 def contents(folder):
-    """The files of a folder; those that were never finished do not count."""
-    return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
+    """The files of a folder, and what a killed process has left."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def finished(path, out):
@@ -82,7 +82,7 @@ def test_a_disk_that_is_full(tmp_path, vectors):
     assert "0000" in said
     assert "Traceback" not in said
     assert not list(out.glob("*.npy"))
-    assert not list(out.glob(".*"))
+    assert not list(out.glob(".0*"))
     assert not (out / "manifest.json").exists()
     assert finished(path, out) == expected
 
@@ -100,3 +100,20 @@ def test_a_full_disk_leaves_earlier_shards_as_they_are(tmp_path, vectors):
     }
     said, _ = embed(path, out).communicate(timeout=120)
     assert "21,500 embeddings in 22 shards, 2 of them new" in said
+
+
+def test_what_a_killed_process_has_left_is_removed(tmp_path, vectors):
+    path, _ = vectors
+    out = tmp_path / "shards"
+    expected = finished(path, out)
+    (out / "000003.json").unlink()
+    left = [out / f".000003-{letter * 32}.npy" for letter in "0f"]
+    for file in left:
+        file.write_bytes(b"half a file")
+    other = out / ".000003-of mine.npy"
+    other.write_bytes(b"")
+    finished(path, out)
+    assert not any(file.exists() for file in left)
+    assert other.exists()
+    other.unlink()
+    assert contents(out) == expected

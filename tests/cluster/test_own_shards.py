@@ -56,6 +56,44 @@ def test_parquet(tmp_path, client, fixed):
             assert pool.ids.find(["row 41", "nothing"]) == {"row 41": 41}
 
 
+def test_large_lists_as_polars_writes_them(tmp_path, client):
+    column = pa.array(vectors_of(9).tolist(), pa.large_list(pa.float32()))
+    pq.write_table(pa.table({"id": list("abcdefghi"), "embedding": column}), tmp_path / "a.parquet")
+    manifest(tmp_path, client)
+    np.testing.assert_array_equal(np.asarray(ShardedPool(tmp_path).vectors), vectors_of(9))
+
+
+def test_ids_that_were_mended_are_read_again(tmp_path, client):
+    save_array(tmp_path / "a.npy", vectors_of(2), np.array(["x", "x"]))
+    with pytest.raises(GalaxyError, match="the id 'x'"):
+        manifest(tmp_path, client)
+    np.save(tmp_path / "a.ids.npy", np.array(["x", "y"]))
+    manifest(tmp_path, client)
+    assert ShardedPool(tmp_path).ids[:] == ["x", "y"]
+
+
+def test_an_address_with_file(tmp_path, client):
+    save_array(tmp_path / "own" / "a.npy", vectors_of(5))
+    manifest(f"file://{tmp_path}/own", client)
+    assert len(ShardedPool(f"file://{tmp_path}/own")) == 5
+    run(
+        "init",
+        tmp_path / "p",
+        "--shards",
+        f"file://{tmp_path}/own",
+        "--classes",
+        "a",
+        "--other",
+        "b",
+    )
+
+
+def test_a_relative_folder_means_the_same_to_the_workers(tmp_path, client, monkeypatch):
+    save_array(tmp_path / "own" / "a.npy", vectors_of(5))
+    monkeypatch.chdir(tmp_path)
+    assert manifest("own", client).starts == [0, 5]
+
+
 def test_texts_beside_vectors_are_shown(tmp_path, client):
     texts = [f"mail {i}" for i in range(9)]
     save_parquet(tmp_path / "a.parquet", vectors_of(9), list(range(9)), text=texts)
@@ -120,6 +158,10 @@ class TestRefused:
         save_parquet(tmp_path / "a.parquet", vectors_of(2), ["x", "y"], {"model": "clip"})
         save_parquet(tmp_path / "b.parquet", vectors_of(1), ["z"], {"model": "siglip"})
         self.check(tmp_path, client, r"a\.parquet has the model 'clip' and b\.parquet has 'siglip'")
+
+    def test_another_model_than_you_say(self, tmp_path, client):
+        save_parquet(tmp_path / "a.parquet", vectors_of(1), ["z"], {"model": "siglip"})
+        self.check(tmp_path, client, "was made by 'siglip' and not by 'clip'", model="clip")
 
     def test_another_model_later(self, tmp_path, client):
         save_array(tmp_path / "a.npy", vectors_of(3))

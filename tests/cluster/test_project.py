@@ -1,12 +1,16 @@
 """A project on a pool in shards asks, finds, exports and trains as one on the same array."""
 
+import re
+
 import numpy as np
 import pytest
 
+from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.project import create_project, open_project
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.search import Finder
 from support.commands import read_csv, run
+from support.onnx_models import text_model, write_tokenizer
 
 SIZE, WIDTH = 3000, 24
 
@@ -122,3 +126,74 @@ def test_strategies_that_need_the_whole_pool_are_refused(pool):
         "--classes", "dent", "--other", "fine", "--strategy", "badge", fails=True,
     )  # fmt: skip
     assert "needs the whole pool at once" in str(result.exception)
+
+
+@pytest.fixture
+def mails(tmp_path):
+    """A table of texts, the same in shards by a model of its own, and a project with labels."""
+    text_model(tmp_path / "model.onnx", ["input_ids"])
+    write_tokenizer(tmp_path)
+    rows = [f"m{i},{'win a prize' if i % 9 == 0 else 'mail'} number {i}\n" for i in range(60)]
+    (tmp_path / "mails.csv").write_text("id,text\n" + "".join(rows))
+    options = ("--embedder", tmp_path / "model.onnx", "--dtype", "float32")
+    run("embed", tmp_path / "mails.csv", "--out", tmp_path / "shards", *options)
+    known = "".join(f"m{i},{'spam' if i % 9 == 0 else 'ham'}\n" for i in range(40))
+    (tmp_path / "known.csv").write_text(f"id,label\n{known}")
+    run(
+        "init", tmp_path / "project", "--shards", tmp_path / "shards",
+        "--classes", "spam", "--other", "ham", "--import-labels", tmp_path / "known.csv",
+    )  # fmt: skip
+    return tmp_path
+
+
+def test_the_model_that_made_the_shards_embeds_what_is_new(mails):
+    run("train", mails / "project")
+    run("predict", mails / "project" / "model", mails / "mails.csv", "--output", mails / "a.csv")
+    run("predict", mails / "project" / "model", mails / "shards", "--output", mails / "b.csv")
+    for one, other in zip(read_csv(mails / "a.csv"), read_csv(mails / "b.csv")):
+        assert one["id"] == other["id"]
+        assert float(one["p_spam"]) == pytest.approx(float(other["p_spam"]), rel=1e-4)
+    service = Service(open_project(mails / "project"))
+    found = Finder(service).like_text("win a prize number 45", 3)
+    assert found.examples[0].id == "m45"
+    service.close()
+
+
+def with_another_model(shards):
+    """The same shards, as if another model had made them."""
+    text = (shards / "manifest.json").read_text()
+    (shards / "manifest.json").write_text(re.sub(r'"(model|embedder)": ".*"', r'"\1": ""', text))
+    return shards
+
+
+def test_a_pool_by_a_model_that_is_not_known_is_not_searched_by_text(mails):
+    with_another_model(mails / "shards")
+    service = Service(open_project(mails / "project"))
+    with pytest.raises(InvalidArgument, match="not known which model"):
+        Finder(service).like_text("prize", 3)
+    service.close()
+    run("train", mails / "project")
+    result = run("predict", mails / "project" / "model", mails / "mails.csv", fails=True)
+    assert isinstance(result.exception, GalaxyError)
+
+
+def test_shards_of_another_model_are_not_predicted(mails):
+    run("train", mails / "project")
+    shards, text = mails / "shards", (mails / "shards" / "manifest.json").read_text()
+    (shards / "manifest.json").write_text(re.sub(r'"model": ".*"', '"model": "other 1"', text))
+    result = run("predict", mails / "project" / "model", shards, fails=True)
+    assert "were made by 'other 1'" in str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["predict", "export"])
+def test_tables_are_not_written_among_the_shards(mails, command):
+    run("train", mails / "project")
+    given = {
+        "predict": ["predict", mails / "project" / "model", mails / "shards"],
+        "export": ["export", mails / "project"],
+    }
+    before = sorted(path.name for path in (mails / "shards").iterdir())
+    output = mails / "shards" / "000000.csv"
+    result = run(*given[command], "--output", output, fails=True)
+    assert isinstance(result.exception, GalaxyError)
+    assert sorted(path.name for path in (mails / "shards").iterdir()) == before

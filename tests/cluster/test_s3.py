@@ -12,7 +12,7 @@ from galaxy_al.cluster.sharded_pool import ShardedPool
 from galaxy_al.data import load_pool
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.project import open_project
-from support.commands import run
+from support.commands import read_csv, run
 
 pytest.importorskip("s3fs")
 moto = pytest.importorskip("moto.server")
@@ -65,8 +65,17 @@ def test_a_pool_on_s3_is_the_pool(tmp_path, client, bucket):
             asked.append([learner.ask() for _ in range(10)])
         assert on_cluster.ids[2999] == "x2999"
     assert asked[0] == asked[1] == asked[2]
-    run("init", tmp_path / "project", "--shards", out, "--classes", "rare", "--other", "usual")
+    rows = [f"x{i},{'usual' if truth[i] else 'rare'}\n" for i in range(0, 3000, 5)]
+    (tmp_path / "known.csv").write_text("id,label\n" + "".join(rows))
+    run(
+        "init", tmp_path / "project", "--shards", out, "--classes", "rare", "--other", "usual",
+        "--import-labels", tmp_path / "known.csv",
+    )  # fmt: skip
     assert open_project(tmp_path / "project").find("x77") == 77
+    run("train", tmp_path / "project")
+    predicted = tmp_path / "predicted.csv"
+    run("predict", tmp_path / "project" / "model", out, "--output", predicted)
+    assert len(read_csv(predicted)) == 3000
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -88,6 +97,9 @@ def test_shards_of_your_own(bucket, client, tmp_path):
         np.save(tmp_path / "part.npy", np.array([f"x{i}" for i in range(low, high)]))
         files.put_file(str(tmp_path / "part.npy"), f"{bucket}/own/{low:02}.ids.npy")
     write_manifest(f"{bucket}/own", scheduler=client.scheduler.address)
+    files.put_file(str(tmp_path / "part.npy"), f"{bucket}/own/20.npy")
+    with pytest.raises(GalaxyError, match=r"s3://pools/own/20\.npy: it has"):  # seen at once
+        write_manifest(f"{bucket}/own", scheduler=client.scheduler.address)
     with ShardedPool(f"{bucket}/own", scheduler=client.scheduler.address) as pool:
         np.testing.assert_array_equal(np.asarray(pool.vectors), vectors)
         assert pool.ids.find(["x17"]) == {"x17": 17}

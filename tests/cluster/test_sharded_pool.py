@@ -3,16 +3,22 @@
 import json
 import os
 import signal
+import sys
 import threading
 
 import numpy as np
 import pytest
+from distributed import LocalCluster
 from PIL import Image
 
 from galaxy_al import Learner
+from galaxy_al.cluster import sharded_pool
+from galaxy_al.cluster.connecting import check_versions
 from galaxy_al.cluster.embedding import embed_into_shards
+from galaxy_al.cluster.parts import ClusterParts
 from galaxy_al.cluster.sharded_pool import ShardedPool
 from galaxy_al.data import load_pool
+from galaxy_al.data.shard_files import ShardFile
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embed
@@ -203,6 +209,29 @@ class TestBrokenShards:
         with pytest.raises(GalaxyError, match="has changed"):
             pool.vectors[[3501]]
 
+    def test_changed_with_its_manifest_under_an_open_pool(self, shards, client):
+        folder, vectors = shards
+        opened = ShardedPool(folder)
+        np.testing.assert_array_equal(opened.vectors[3500], vectors[3500])
+        manifest = opened.manifest
+        changed = np.load(folder / "000003.npy") + 1
+        with (folder / "000003.npy").open("wb") as file:
+            np.save(file, changed)
+        new = ShardFile.of("000003.npy", folder / "000003.npy")
+        records = list(manifest.shards)
+        records[3] = records[3].model_copy(update={"vectors": new})
+        manifest.model_copy(update={"shards": tuple(records)}).write(str(folder))
+        assert ShardedPool(folder).vectors[3501][0] == vectors[3501][0] + 1
+        with pytest.raises(GalaxyError, match="has changed"):
+            opened.vectors[3501]
+
+    def test_a_type_that_is_none(self, shards):
+        folder, _ = shards
+        text = (folder / "manifest.json").read_text().replace('"float32"', '"float33"')
+        (folder / "manifest.json").write_text(text)
+        with pytest.raises(GalaxyError, match="'float33' is not a type of numbers"):
+            ShardedPool(folder)
+
     def test_no_manifest(self, tmp_path):
         with pytest.raises(GalaxyError, match="is not a pool in shards"):
             ShardedPool(tmp_path)
@@ -217,10 +246,62 @@ class TestBrokenShards:
             ShardedPool(folder)
 
 
-def test_a_scheduler_that_cannot_be_reached(shards):
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tls://127.0.0.1:1"])
+def test_a_scheduler_that_cannot_be_reached(shards, address):
     folder, _ = shards
-    with pytest.raises(GalaxyError, match="Cannot reach a scheduler at tcp://127"):
-        ShardedPool(folder, scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(GalaxyError, match=f"Cannot reach a scheduler at {address}"):
+        ShardedPool(folder, scheduler=address)
+
+
+def test_a_scheduler_that_dies(shards):
+    folder, _ = shards
+    with (
+        LocalCluster(n_workers=1, dashboard_address=":0", silence_logs=50) as cluster,
+        ShardedPool(folder, scheduler=cluster.scheduler_address) as pool,
+    ):
+        assert pool.ids[3] == "example 3"
+        cluster.close()
+        with pytest.raises(GalaxyError, match="connection to the scheduler was lost"):
+            pool.ids.find(["example 4000"])
+
+
+def test_workers_without_galaxy_al(client):
+    def hide():
+        sys.modules["galaxy_al.version"] = None  # it cannot be imported then
+
+    def show():
+        del sys.modules["galaxy_al.version"]
+
+    client.run(hide)
+    try:
+        with pytest.raises(GalaxyError, match="has no galaxy-al, and you have"):
+            check_versions(client)
+    finally:
+        client.run(show)
+
+
+def test_a_file_that_a_worker_cannot_read_is_named(tmp_path, client):
+    parts = ClusterParts.of(client, [str(tmp_path / "nothing")]).map(_read)
+    with pytest.raises(GalaxyError, match="nothing"):
+        parts.reduce(len, max)
+
+
+def _read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def test_ids_are_found_however_many_are_remembered(tmp_path, client, monkeypatch):
+    path, _ = save_vectors(tmp_path / "pool", size=500, ids=True)
+    make(path, tmp_path / "shards", client, rows=100)
+    monkeypatch.setattr(sharded_pool, "_REMEMBERED", 100)
+    pool = ShardedPool(tmp_path / "shards")
+    rng, names = np.random.default_rng(0), [f"example {i}" for i in range(500)]
+    for _ in range(50):
+        some = rng.integers(0, 500, rng.integers(1, 150)).tolist()
+        assert pool.ids.at(some) == [names[i] for i in some]
+        some = rng.integers(0, 500, rng.integers(1, 150)).tolist()
+        assert pool.ids.find(names[i] for i in some) == {names[i]: i for i in some}
 
 
 def test_workers_with_another_version(shards, client, monkeypatch):

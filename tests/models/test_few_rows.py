@@ -38,6 +38,15 @@ def test_counts_and_sums_are_exact(n_classes, seed, n_exact, data):
         np.testing.assert_allclose((values * counts).sum(), left[:, k].sum())
 
 
+def test_rows_that_tie_are_not_all_brought_here(monkeypatch):
+    monkeypatch.setattr(module, "_EXACT", 100)
+    table = scores(5000, 2)
+    table[50:] = [0.001, 0.999]
+    found = few_rows(sharded(table, [0, 2000, 5000]), FreeExamples(5000, ()))
+    assert len(found.rows) < 200
+    assert found.counts.sum() == 5000
+
+
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.9]), st.integers(1, 5)), min_size=1))
 def test_a_curve_of_counted_rows_is_that_of_repeated_rows(pairs):
     heights, counts = (np.array(column) for column in zip(*pairs))

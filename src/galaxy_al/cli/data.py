@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,12 +42,23 @@ def data_list() -> None:
 
 
 def pool_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the argument POOL and the options that say how to read a table."""
+    """Add the argument POOL, a path, and the options that say how to read a table."""
+    return _table_options(click.argument("pool", type=click.Path(path_type=Path)), command)
+
+
+def pool_or_address_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same, for commands whose POOL may be at an address as s3://..."""
+    return _table_options(click.argument("pool"), command)
+
+
+def _table_options(
+    argument: Callable[..., Any], command: Callable[..., None]
+) -> Callable[..., None]:
     for decorate in (
         click.option("--id-column", help="The column with ids (default: id, if there is one)."),
         click.option("--column", help="The column with texts, image files or vectors."),
         click.option("--kind", help="What a table contains: texts, images or embeddings."),
-        click.argument("pool", type=click.Path(path_type=Path)),
+        argument,
     ):
         command = decorate(command)
     return command
@@ -84,9 +96,9 @@ def data_check(
     report_problems(list(found.problems().values()), len(found))
 
 
-def report_problems(problems: Sequence[str], total: int) -> None:
-    """Print which examples of a pool cannot be used."""
-    for problem in problems:
+def report_problems(problems: Sequence[str], total: int, most: int | None = None) -> None:
+    """Print which examples of a pool cannot be used, at most so many of them."""
+    for problem in problems[:most]:
         click.echo(problem, err=True)
     if problems:
         click.echo(f"Cannot be used: {len(problems):,} of {total:,} examples")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from galaxy_al.cli.data import pool_options, report_problems
+from galaxy_al.cli.data import pool_or_address_options, report_problems
 from galaxy_al.errors import GalaxyError
 
 
@@ -32,7 +32,7 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@pool_options
+@pool_or_address_options
 @click.option("--scheduler", help="For a pool in shards: a dask scheduler, or local.")
 @click.option(
     "--output",
@@ -53,7 +53,7 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
 )
 def predict(
     model: Path,
-    pool: Path,
+    pool: str,
     kind: str | None,
     column: str | None,
     id_column: str | None,
@@ -65,9 +65,9 @@ def predict(
     """Predict the classes of a pool with a saved model: decisions and probabilities.
 
     MODEL is a folder written by `galaxy-al train` or `save_model`. POOL may be the folder of a pool
-    in shards. If a class is rarer or more
-    frequent in this pool than in the one that the model was trained with, give its --prevalence:
-    the probabilities follow it, and the decisions of all rules but `balanced` and `recall`.
+    in shards, also at s3://... If a class is rarer or more frequent in this pool than in the one
+    that the model was trained with, give its --prevalence: the probabilities follow it, and the
+    decisions of all rules but `balanced` and `recall`.
 
     \b
     Example:
@@ -80,9 +80,11 @@ def predict(
     from galaxy_al.data.tables import check_table_name
     from galaxy_al.labelling.predictions import check_options, predict
     from galaxy_al.models.saving import load_model
+    from galaxy_al.system.addresses import absolute, exists, is_remote, join
 
     check_table_name(output)
-    if output.resolve() == pool.resolve():
+    address = absolute(pool)
+    if str(output.resolve()) == address:
         raise GalaxyError(f"{output} is the pool itself and must not be overwritten.")
     saved = load_model(model)
     thresholds, prevalences = (
@@ -90,12 +92,14 @@ def predict(
         for text, name in ((threshold, "--threshold"), (prevalence, "--prevalence"))
     )
     check_options(saved, thresholds, prevalences)
-    if (pool / MANIFEST).exists():
+    if is_remote(address) or exists(join(address, MANIFEST)):
+        if str(output.resolve().parent) == address:
+            raise GalaxyError(f"{output} would be among the shards. Write it somewhere else.")
         options = {"thresholds": thresholds, "prevalence": prevalences}
-        n_predicted = _predict_shards(saved, pool, output, scheduler, options)
+        n_predicted = _predict_shards(saved, address, output, scheduler, options)
         click.echo(f"{n_predicted:,} examples in {output}")
         return
-    found = load_pool(pool, kind=kind, column=column, id_column=id_column)
+    found = load_pool(Path(pool), kind=kind, column=column, id_column=id_column)
     made = predict(saved, found, thresholds=thresholds, prevalence=prevalences)
     made.write(output)
     report_problems(made.bad, len(found))
@@ -103,7 +107,7 @@ def predict(
 
 
 def _predict_shards(
-    saved: Any, folder: Path, output: Path, scheduler: str | None, options: dict[str, Any]
+    saved: Any, folder: str, output: Path, scheduler: str | None, options: dict[str, Any]
 ) -> int:
     """Predict a pool in shards; returns how many examples it has."""
     from galaxy_al.cluster.sharded_pool import ShardedPool
@@ -121,5 +125,5 @@ def _predict_shards(
 
     with ShardedPool(folder, scheduler=scheduler) as pool:
         write_blocks(output, blocks())
-    report_problems(bad, n_predicted + len(bad))
+    report_problems(bad, n_predicted + len(bad), most=20)
     return n_predicted

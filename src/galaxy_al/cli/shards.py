@@ -55,6 +55,7 @@ def embed(
 
     from galaxy_al.cluster.embedding import embed_into_shards
     from galaxy_al.data import load_pool
+    from galaxy_al.snapshot import UNLABELED
 
     found = load_pool(pool, kind=kind, column=column, id_column=id_column)
     with Progress(transient=True) as progress:
@@ -75,7 +76,9 @@ def embed(
         for number, shard in enumerate(manifest.shards)
         for row, reason in shard.bad.items()
     ]
-    report_problems(bad[:20], manifest.starts[-1])
+    report_problems(bad, manifest.starts[-1], most=20)
+    if (found.labels != UNLABELED).any():
+        click.echo("Shards have no labels. Give yours to `galaxy-al init --import-labels`.")
     click.echo(
         f"{manifest.starts[-1]:,} {manifest.kind} in {len(manifest.shards):,} shards, "
         f"{made.n_made:,} of them new: {out}"

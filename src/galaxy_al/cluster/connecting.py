@@ -15,6 +15,7 @@ LOCAL = "local"
 _SECONDS = 10  # to reach a scheduler, and to see its first worker
 
 # Dask lets workers give freed memory back at once. To get it again takes longer than to sort it.
+_QUIET = {"distributed.admin.large-graph-warning-threshold": "1GB"}  # vectors go with their task
 _MALLOC, _KEPT = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(1 << 28)
 
 
@@ -33,12 +34,13 @@ def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
         import dask
         from distributed import Client, LocalCluster
     if scheduler != LOCAL:
-        with _reach(Client, scheduler) as client:
+        with dask.config.set(_QUIET), _reach(Client, scheduler) as client:
             check_versions(client)
             yield client
         return
+    kept = {f"distributed.nanny.pre-spawn-environ.{name}": _KEPT for name in _MALLOC}
     with (
-        dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": _KEPT for name in _MALLOC}),
+        dask.config.set({**kept, **_QUIET}),
         LocalCluster(
             n_workers=n_workers or os.cpu_count() or 1,
             threads_per_worker=1,
@@ -54,7 +56,7 @@ def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
 def _reach(make_client: Any, scheduler: str) -> Any:
     try:
         client = make_client(scheduler, timeout=_SECONDS)
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:  # TypeError: tls:// without certificates
         raise GalaxyError(f"Cannot reach a scheduler at {scheduler}: {one_line(error)}") from error
     try:
         client.wait_for_workers(1, timeout=_SECONDS)
@@ -66,18 +68,19 @@ def _reach(make_client: Any, scheduler: str) -> Any:
 
 def check_versions(client: Any) -> None:
     """Refuse workers that have another version of galaxy-al, or none."""
-    for worker, version in client.run(_version).items():
+
+    def find_version() -> str | None:  # inside: it is sent to workers that have no galaxy-al
+        import importlib
+
+        try:
+            return str(importlib.import_module("galaxy_al.version").__version__)
+        except ModuleNotFoundError:
+            return None
+
+    for worker, version in client.run(find_version).items():
         if version != __version__:
             found = f"galaxy-al {version}" if version else "no galaxy-al"
             raise GalaxyError(
                 f"The worker at {worker} has {found}, and you have {__version__}. "
                 "Install the same version everywhere."
             )
-
-
-def _version() -> str | None:
-    try:
-        from galaxy_al.version import __version__
-    except ModuleNotFoundError:
-        return None
-    return __version__

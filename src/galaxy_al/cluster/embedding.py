@@ -7,7 +7,8 @@ what is missing, and adds new shards for new examples. A shard is complete when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -20,18 +21,22 @@ from galaxy_al.cluster.planning import (
     Plan,
     PlannedPool,
     PlannedShard,
+    check_empty,
     check_same,
     first_plan,
     plan_shards,
+    read_record,
     record_address,
 )
 from galaxy_al.data.pool import Pool
-from galaxy_al.data.shard_files import Manifest, ShardRecord, write_vectors
+from galaxy_al.data.shard_files import Manifest, Shard, ShardRecord, write_vectors
+from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.embedding import embedded_batches
 from galaxy_al.models.protocols import Embedder
-from galaxy_al.system.addresses import writing_address
+from galaxy_al.system.addresses import absolute, is_remote, writing_address
+from galaxy_al.system.files import locked, make_folder
 
 _AHEAD = 2  # shards that wait for each worker
 
@@ -80,14 +85,37 @@ def embed_into_shards(
     on_progress
         Called with the number of shards that are complete, and of all.
     """
-    model = load_embedder(pool.kind, embedder) if pool.modality.is_embedded else None
-    now, earlier = first_plan(pool, source, model, dtype), Plan.read(out)
-    if earlier is not None:
-        check_same(earlier, now, out)
-    planned = plan_shards(pool, source, out, earlier or now, rows)
-    planned.plan.write(out)
+    out = absolute(out)
+    with only_one(out):
+        earlier = Plan.read(out)
+        if earlier is None:
+            check_empty(out)
+        else:
+            embedder, dtype = embedder or earlier.embedder, dtype or earlier.dtype
+        model = load_embedder(pool.kind, embedder) if pool.modality.is_embedded else None
+        now = first_plan(pool, source, model, dtype)
+        if earlier is None:
+            now.write(out)
+        else:
+            check_same(earlier, now, out)
+            now = now.model_copy(update={"shards": earlier.shards})
+        planned = plan_shards(pool, source, out, now, rows)
+        if earlier is not None:
+            planned.check_same_pool(earlier)
+        return _make(planned, model, scheduler, on_progress)
+
+
+def _make(
+    planned: PlannedPool,
+    model: Embedder | None,
+    scheduler: str | None,
+    on_progress: Callable[[int, int], None],
+) -> Made:
+    """Make the shards that are missing or have changed, then the manifest."""
     total = len(planned.plan.shards)
     todo = [number for number in range(total) if planned.record(number) is None]
+    planned.renew_names(todo)
+    planned.plan.write(planned.out)
     on_progress(total - len(todo), total)
     if todo:
         with connected(scheduler or LOCAL) as client:
@@ -95,8 +123,19 @@ def embed_into_shards(
             for done, _ in enumerate(_run(client, tasks), start=total - len(todo) + 1):
                 on_progress(done, total)
     manifest = planned.manifest()
-    manifest.write(out)
+    manifest.write(planned.out)
     return Made(manifest, len(todo))
+
+
+@contextmanager
+def only_one(folder: str) -> Iterator[None]:
+    """Refuse a second process that would write to the same shards; at other addresses it could."""
+    if is_remote(folder):
+        yield
+        return
+    make_folder(Path(folder))
+    with locked(Path(folder) / ".lock", wait=False):
+        yield
 
 
 @dataclass(frozen=True)
@@ -109,6 +148,8 @@ class ShardTask:
         The examples that are there.
     rows
         Their rows in the shard.
+    unnamed
+        Those of them whose names are not Unicode.
     model, version
         The name of the embedder, and its version; empty for vectors that are given.
     """
@@ -120,6 +161,7 @@ class ShardTask:
     dtype: str
     items: Any
     rows: list[int]
+    unnamed: list[int]
     model: str
     version: str
     source: str
@@ -128,14 +170,20 @@ class ShardTask:
 def _task(planned: PlannedPool, number: int, model: Embedder | None) -> ShardTask:
     plan, places = planned.plan, planned.places[number]
     rows = np.flatnonzero(places >= 0)
+    items: Any = planned.pool.modality.take(planned.pool.items, places[rows])
+    names = [planned.pool.ids[place] for place in places[rows]]
+    if hasattr(items, "paths"):
+        items = replace(items, paths=[path.resolve() for path in items.paths])
+        names = list(map(str, items.paths))
     return ShardTask(
         out=planned.out,
         shard=plan.shards[number],
         kind=plan.kind,
         width=plan.width,
         dtype=plan.dtype,
-        items=planned.pool.modality.take(planned.pool.items, places[rows]),
+        items=items,
         rows=rows.tolist(),
+        unnamed=[row for row, name in zip(rows.tolist(), names) if not is_unicode(name)],
         model=model.name if model else "",
         version=model.version if model else "",
         source=planned.source_digest(number),
@@ -148,20 +196,31 @@ def _run(client: Any, tasks: Iterator[ShardTask]) -> Iterator[ShardRecord]:
 
     from galaxy_al.cluster.parts import check_done
 
-    n_ahead = _AHEAD * max(len(client.scheduler_info()["workers"]), 1)
-    first = [client.submit(make_shard, task, pure=False) for task in islice(tasks, n_ahead)]
-    running = as_completed(first)
+    running, n_running = as_completed(), 0
+
+    def fill() -> int:
+        """Give the workers that there are now enough to do; returns how many shards wait."""
+        wanted = _AHEAD * max(sum(client.nthreads().values()), 1) - n_running
+        some = islice(tasks, max(wanted, 0))
+        new = [client.submit(make_shard, task, pure=False) for task in some]
+        running.update(new)
+        return n_running + len(new)
+
+    n_running = fill()
     for future in running:
         check_done([future])
         yield future.result()
-        for task in islice(tasks, 1):
-            running.add(client.submit(make_shard, task, pure=False))
+        n_running -= 1
+        n_running = fill()
 
 
 def make_shard(task: ShardTask) -> ShardRecord:
     """Make the vectors of a shard, then its record."""
-    vectors = np.zeros((task.shard.rows, task.width), task.dtype)
-    bad = dict.fromkeys(set(range(task.shard.rows)) - set(task.rows), "It is gone.")
+    _check_seen(task)
+    gone = sorted(set(range(task.shard.rows)) - set(task.rows))
+    vectors = _vectors_before(task)
+    bad = dict.fromkeys(gone, "It is gone.")
+    bad.update(dict.fromkeys(task.unnamed, "Its name is not valid Unicode."))
     for rows, values, reasons in _vectors(task):
         with np.errstate(over="ignore"):
             vectors[rows] = values
@@ -179,6 +238,24 @@ def make_shard(task: ShardTask) -> ShardRecord:
     with writing_address(record_address(task.out, task.shard.name)) as part:
         part.write_text(record.model_dump_json(indent=1), encoding="utf-8")
     return record
+
+
+def _check_seen(task: ShardTask) -> None:
+    paths = getattr(task.items, "paths", [])
+    if paths and not any(path.exists() for path in paths):
+        raise GalaxyError(
+            f"A worker cannot see {paths[0]}. The pool must be at the same place on all machines."
+        )
+
+
+def _vectors_before(task: ShardTask) -> Any:
+    """The vectors of a shard that is made again, for examples that are gone; otherwise zeros."""
+    vectors = np.zeros((task.shard.rows, task.width), task.dtype)
+    if len(task.rows) < task.shard.rows and (record := read_record(task.out, task.shard.name)):
+        shard = Shard(task.out, task.width, task.dtype, record, 0)
+        with suppress(GalaxyError):
+            vectors[:] = shard.open().values
+    return vectors
 
 
 def _vectors(task: ShardTask) -> Iterator[tuple[list[int], Any, dict[int, str]]]:

@@ -30,6 +30,8 @@ def run_jobs(
     """
     from distributed import wait
 
+    from galaxy_al.cluster.parts import lost_scheduler
+
     topic, reports = f"galaxy-al-{uuid4().hex}", queue.SimpleQueue[tuple[int, bytes]]()
     with connected(scheduler) as client:
         client.subscribe_topic(topic, lambda event: reports.put(event[1]))
@@ -47,6 +49,8 @@ def run_jobs(
                 elif futures[number].status == "finished":
                     for report in futures[number].result():  # events may be late
                         on_report(items[number], report)
+                elif futures[number].status == "cancelled":
+                    raise lost_scheduler()
                 else:
                     continue
                 waiting.remove(number)
@@ -55,8 +59,11 @@ def run_jobs(
 
 
 def _wait_a_little(wait: Any, futures: list[Any], seconds: float) -> None:
+    from galaxy_al.cluster.parts import naming_lost_scheduler
+
     try:
-        wait(futures, timeout=seconds, return_when="FIRST_COMPLETED")
+        with naming_lost_scheduler():
+            wait(futures, timeout=seconds, return_when="FIRST_COMPLETED")
     except TimeoutError:
         return
 

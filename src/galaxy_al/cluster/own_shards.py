@@ -19,16 +19,15 @@ from numpy.typing import NDArray
 from galaxy_al.cluster.connecting import LOCAL, connected
 from galaxy_al.cluster.parts import ClusterParts
 from galaxy_al.cluster.planning import PLAN
-from galaxy_al.data.shard_contents import IDS, IDS_ENDING, PARQUET, open_names, read_vectors
+from galaxy_al.data.shard_contents import IDS, IDS_ENDING, PARQUET, SHOWN, open_names, read_vectors
 from galaxy_al.data.shard_files import MANIFEST, Manifest, Shard, ShardFile, ShardRecord
 from galaxy_al.errors import GalaxyError
 from galaxy_al.shards import Parts, row_blocks
-from galaxy_al.system.addresses import exists, fetch_unknown, is_remote, join, names_in
+from galaxy_al.system.addresses import absolute, exists, fetch_unknown, is_remote, join, names_in
 from galaxy_al.system.files import reading
 
 _AT_ONCE = 1 << 22  # hashes that are compared at once: 32 MB
 _ROWS = 1 << 14  # that are checked at once
-_KINDS = {"text": "texts", "path": "images"}  # by the column that shows an example
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,7 @@ def write_manifest(folder: str, *, scheduler: str | None = None, model: str = ""
     model
         The model that made the vectors, if you want it to be known.
     """
+    folder = absolute(folder)
     if exists(join(folder, PLAN)):
         raise GalaxyError(f"{folder} was made by `galaxy-al embed`. Run that again to add to it.")
     earlier = Manifest.read(folder) if exists(join(folder, MANIFEST)) else None
@@ -76,21 +76,31 @@ def describe(folder: str, names: list[str], model: str, name: str) -> Found:
     beside = (f"{Path(name).stem}.arrow", f"{Path(name).stem}{IDS_ENDING}")
     ids = next((other for other in beside if other in names), None)
     vectors, path = _opened(folder, name)
-    with reading(Path(join(folder, name))):
+    with reading(join(folder, name)):
         values = read_vectors(path, vectors.sha256)
         _check_vectors(values)
     named, columns = None, []
     if ids is not None:
         named, path = _opened(folder, ids)
     if named is not None or name.endswith(PARQUET):
-        with reading(Path(join(folder, named.name if named else name))):
-            table = open_names(path)
+        with reading(join(folder, named.name if named else name)):
+            table = open_names(path, (named or vectors).sha256)
             _check_names(table, len(values))
         columns = table.column_names
-        model = model or (table.schema.metadata or {}).get(b"model", b"").decode()
-    kind = next((kind for column, kind in _KINDS.items() if column in columns), "embeddings")
+        model = _same_model(name, model, table)
+    kind = next((kind for column, kind in SHOWN.items() if column in columns), "embeddings")
+    if kind == "images" and is_remote(folder):
+        kind = "embeddings"  # paths are looked for on this machine
     record = ShardRecord(rows=len(values), vectors=vectors, names=named, model=model)
     return Found(record, kind, values.shape[1], str(values.dtype))
+
+
+def _same_model(name: str, model: str, table: Any) -> str:
+    """The model that a file was made by, as you say, or as its metadata does."""
+    said: str = (table.schema.metadata or {}).get(b"model", b"").decode()
+    if model and said and model != said:
+        raise GalaxyError(f"{name} was made by {said!r} and not by {model!r}, as it says itself.")
+    return model or said
 
 
 def check_distinct_ids(parts: Parts[Shard], manifest: Manifest) -> None:
@@ -121,8 +131,10 @@ def _new_files(names: list[str], known: set[str]) -> list[str]:
 
 def _opened(folder: str, name: str) -> tuple[ShardFile, Path]:
     """What the manifest will say about a file, and the file on this machine."""
-    path = fetch_unknown(join(folder, name))
-    return ShardFile.of(name, path), path
+    address = join(folder, name)
+    path = fetch_unknown(address)
+    with reading(address):
+        return ShardFile.of(name, path), path
 
 
 def _check_vectors(values: NDArray[Any]) -> None:
@@ -140,7 +152,7 @@ def _check_vectors(values: NDArray[Any]) -> None:
 def _check_names(table: Any, n_rows: int) -> None:
     if len(table) != n_rows:
         raise GalaxyError(f"it has {len(table):,} ids for {n_rows:,} vectors.")
-    for column in (IDS, *_KINDS):
+    for column in (IDS, *SHOWN):
         if column in table.column_names and table[column].null_count:
             raise GalaxyError(f"the column {column!r} has empty cells.")
 
@@ -165,7 +177,7 @@ def _joined(folder: str, earlier: Manifest | None, new: list[Found]) -> Manifest
     return Manifest(
         kind=first.kind,
         model=first.record.model,
-        source=folder if is_remote(folder) else str(Path(folder).resolve()),
+        source=folder,
         width=first.width,
         dtype=first.dtype,
         shards=tuple(each.record for each in found),

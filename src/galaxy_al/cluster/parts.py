@@ -8,7 +8,9 @@ worker, another one takes its place as soon as the parts are there again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -80,6 +82,7 @@ class ClusterParts(Parts[Part]):
     ) -> list[Any]:
         """The answers of the actors of some parts, with what is given to each part."""
         for _ in range(_ATTEMPTS):
+            self._wait()
             try:
                 asked = []
                 for numbers, actor in self._find_actors():
@@ -89,17 +92,24 @@ class ClusterParts(Parts[Part]):
             except _LOST:
                 self._actors = []
                 continue
+            except CancelledError as error:
+                raise lost_scheduler() from error
             for answer in answers:
                 if isinstance(answer, _Failure):
                     raise answer.error
             return answers
         raise GalaxyError(f"The workers of the cluster were lost {_ATTEMPTS} times.")
 
+    def _wait(self) -> None:
+        """Return when all parts are made; raise what went wrong."""
+        if not self._actors:
+            with naming_lost_scheduler():
+                wait(self._parts)
+            check_done(self._parts)
+
     def _find_actors(self) -> list[tuple[list[int], Any]]:
         """The actors, and the numbers of the parts that each has."""
         if not self._actors:
-            wait(self._parts)
-            check_done(self._parts)
             made = []
             for worker, numbers in self._where().items():
                 own = [self._parts[number] for number in numbers]
@@ -152,6 +162,20 @@ class PartsOfWorker:
             return _Failure(error)
 
 
+def lost_scheduler() -> GalaxyError:
+    """The error if the scheduler is gone."""
+    return GalaxyError("The connection to the scheduler was lost. Start again when it is back.")
+
+
+@contextmanager
+def naming_lost_scheduler() -> Iterator[None]:
+    """Say it if the scheduler is gone: dask only says that tasks were cancelled."""
+    try:
+        yield
+    except CancelledError as error:
+        raise lost_scheduler() from error
+
+
 def check_done(futures: Sequence[Future]) -> None:
     """Raise what went wrong in a task; one that was lost with its worker is done again."""
     for future in futures:
@@ -162,11 +186,13 @@ def check_done(futures: Sequence[Future]) -> None:
                     f"A task was given up after it had lost its worker several times, perhaps for "
                     f"lack of memory: {one_line(error)}"
                 ) from error
+            if isinstance(error, OSError):
+                raise GalaxyError(f"A worker could not do its work: {one_line(error)}") from error
             if isinstance(error, ModuleNotFoundError):
                 raise GalaxyError(f"A worker cannot run galaxy-al: {one_line(error)}.") from error
             raise error
         if future.status == "cancelled":
-            raise GalaxyError("The cluster has given up a task. Is it running?")
+            raise lost_scheduler()
 
 
 def _keep(item: Any, version: str) -> Any:

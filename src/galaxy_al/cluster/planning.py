@@ -12,11 +12,20 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from galaxy_al.data.pool import Pool
-from galaxy_al.data.shard_files import Manifest, ShardFile, ShardRecord, read_ids, write_names
+from galaxy_al.data.shard_contents import IDS
+from galaxy_al.data.shard_files import Manifest, ShardFile, ShardRecord, read_names, write_names
+from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.protocols import Embedder
 from galaxy_al.shards import row_blocks
-from galaxy_al.system.addresses import exists, join, read_address, writing_address
+from galaxy_al.system.addresses import (
+    exists,
+    join,
+    names_in,
+    read_address,
+    size_of,
+    writing_address,
+)
 from galaxy_al.system.files import digest, file_state, reading
 from galaxy_al.system.validation import validated
 
@@ -43,6 +52,7 @@ class Plan(BaseModel):
 
     kind: str
     model: str
+    embedder: str = ""
     source: str
     width: int
     dtype: str
@@ -54,7 +64,7 @@ class Plan(BaseModel):
         address = join(out, PLAN)
         if not exists(address):
             return None
-        with reading(Path(address)):
+        with reading(address):
             values = json.loads(read_address(address))
         return validated(cls, values, Path(address))
 
@@ -76,10 +86,18 @@ def first_plan(pool: Pool, source: Path, model: Embedder | None, dtype: str | No
     return Plan(
         kind=pool.kind,
         model=known,
+        embedder=model.name if model is not None else "",
         source=str(folder.resolve()),
         width=width,
         dtype=dtype or usual,
     )
+
+
+def check_empty(out: str) -> None:
+    """Refuse a folder with files that no plan speaks of: one could be overwritten."""
+    others = [name for name in names_in(out) if not name.startswith(".")]
+    if others:
+        raise GalaxyError(f"{out} is not empty: it has {others[0]}. Choose another folder.")
 
 
 def check_same(earlier: Plan, now: Plan, out: str) -> None:
@@ -111,29 +129,72 @@ class PlannedPool:
 
     def source_digest(self, number: int) -> str:
         """Differs when the examples of a shard do."""
-        here = self.places[number]
-        items: Any = self.pool.modality.take(self.pool.items, here[here >= 0])
+        places = self.places[number]
+        is_gone = places < 0
+        parts = [is_gone.tobytes()] if is_gone.any() else []
+        items: Any = self.pool.modality.take(self.pool.items, places[~is_gone])
         if self.pool.kind == "texts":
-            return digest(map(str, items))
+            return digest([*parts, *map(str, items)])
         paths = getattr(items, "paths", None)
         if paths is not None:
-            return digest(_size_and_time(path) for path in paths)
-        return digest([np.asarray(items).tobytes()])
+            return digest([*parts, *map(_size_and_time, paths)])
+        return digest([*parts, np.asarray(items).tobytes()])
 
     def record(self, number: int) -> ShardRecord | None:
         """The record of a shard that is complete, and still what it was made of."""
         record = read_record(self.out, self.plan.shards[number].name)
-        if record is None or (self.places[number] < 0).any():
-            return record
-        return record if record.source == self.source_digest(number) else None
+        if record is None or record.source != self.source_digest(number):
+            return None
+        is_there = all(size_of(join(self.out, file.name)) == file.bytes for file in record.files)
+        return record if is_there else None
+
+    def check_same_pool(self, earlier: Plan) -> None:
+        """Refuse to put another pool into the same folder."""
+        numbers = range(len(earlier.shards))
+        is_made = [read_record(self.out, earlier.shards[number].name) for number in numbers]
+        if not any(is_made) or any(self.record(number) for number in numbers):
+            return
+        has_names = any(shard.names for shard in earlier.shards)
+        is_known = any((places >= 0).any() for places in self.places[: len(numbers)])
+        if not (has_names and is_known and earlier.source == self.plan.source):
+            raise GalaxyError(
+                f"{self.out} holds the shards of another pool, made from {earlier.source}, or all "
+                "examples have changed. Choose another folder."
+            )
+
+    def renew_names(self, numbers: Sequence[int]) -> None:
+        """Write the names of shards that are made again, where they have changed."""
+        shards = list(self.plan.shards)
+        for number in numbers:
+            shard, places = shards[number], self.places[number]
+            if shard.names is None or (places < 0).all():
+                continue
+            before = read_names(self.out, shard.names)
+            rows = np.flatnonzero(places >= 0).tolist()
+            now = {key: list(values) for key, values in before.items()}
+            for key, values in _columns(self.pool, self, places[places >= 0]).items():
+                for row, value in zip(rows, values):
+                    now[key][row] = value
+            if now != before:
+                name = f"{shard.name}-{self.source_digest(number)[:8]}"
+                names = write_names(self.out, name, now)
+                shards[number] = shard.model_copy(update={"names": names})
+        self.plan = self.plan.model_copy(update={"shards": tuple(shards)})
 
     def manifest(self) -> Manifest:
         """The manifest, when all shards are complete."""
         records = [read_record(self.out, shard.name) for shard in self.plan.shards]
         plan = self.plan
+        for shard, record in zip(plan.shards, records):
+            if record is None:
+                raise GalaxyError(
+                    f"{record_address(self.out, shard.name)} is missing, though a worker has "
+                    "written it. All machines must see the same folder."
+                )
         return Manifest(
             kind=plan.kind,
             model=plan.model,
+            embedder=plan.embedder,
             source=plan.source,
             width=plan.width,
             dtype=plan.dtype,
@@ -144,18 +205,19 @@ class PlannedPool:
 def plan_shards(pool: Pool, source: Path, out: str, plan: Plan, rows: int | None) -> PlannedPool:
     """The shards that there are, and new ones for new examples; their ids are written."""
     planned = PlannedPool(pool, source, out, plan)
-    index_of = {id: index for index, id in enumerate(pool.ids)}
-    is_numbered = all(shard.names is None for shard in plan.shards) and _are_numbers(pool.ids)
+    all_ids = [printable(id) for id in pool.ids]
+    index_of = {id: index for index, id in enumerate(all_ids)}
+    is_numbered = all(shard.names is None for shard in plan.shards) and _are_numbers(all_ids)
     n_planned, known = 0, set[str]()
     for shard in plan.shards:
         if shard.names is None:
             ids = [str(n_planned + row) for row in range(shard.rows)]
         else:
-            ids = read_ids(out, shard.names)
+            ids = read_names(out, shard.names)[IDS]
         planned.places.append(np.array([index_of.get(id, -1) for id in ids], dtype=np.intp))
         n_planned += shard.rows
         known.update(ids)
-    new = np.array([i for i, id in enumerate(pool.ids) if id not in known], dtype=np.intp)
+    new = np.array([i for i, id in enumerate(all_ids) if id not in known], dtype=np.intp)
     shards = list(plan.shards)
     for low, high in row_blocks(len(new), rows or _usual_rows(plan, pool)):
         here, name = new[low:high], f"{len(shards):06d}"
@@ -179,14 +241,21 @@ def _usual_rows(plan: Plan, pool: Pool) -> int:
 def _columns(
     pool: Pool, planned: PlannedPool, here: np.ndarray[Any, np.dtype[np.intp]]
 ) -> Mapping[str, list[str]]:
-    columns = {"id": [pool.ids[i] for i in here.tolist()]}
+    columns = {"id": [printable(pool.ids[i]) for i in here.tolist()]}
     items: Any = pool.modality.take(pool.items, here)
     if pool.kind == "texts":
         columns["text"] = [str(text) for text in items]
     if hasattr(items, "paths"):
         folder = Path(planned.plan.source)
-        columns["path"] = [_within(path, folder) for path in items.paths]
+        columns["path"] = [printable(_within(path, folder)) for path in items.paths]
     return columns
+
+
+def printable(name: str) -> str:
+    """A name; bytes of a file name that are not Unicode are spelled out."""
+    if is_unicode(name):
+        return name
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _within(path: Path, folder: Path) -> str:
@@ -208,6 +277,6 @@ def read_record(out: str, name: str) -> ShardRecord | None:
     address = record_address(out, name)
     if not exists(address):
         return None
-    with reading(Path(address)):
+    with reading(address):
         values = json.loads(read_address(address))
     return validated(ShardRecord, values, Path(address))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, overload
 
@@ -13,7 +14,7 @@ from galaxy_al.cluster.connecting import connected
 from galaxy_al.data.modalities import MODALITIES, Modality
 from galaxy_al.data.shard_files import Manifest, Shard
 from galaxy_al.shards import LocalParts, Parts, ShardedTable
-from galaxy_al.system.addresses import is_remote
+from galaxy_al.system.addresses import absolute
 
 _REMEMBERED = 100_000  # ids
 
@@ -40,7 +41,7 @@ class ShardedPool:
     """
 
     def __init__(self, folder: str | Path, *, scheduler: str | None = None) -> None:
-        self.folder = str(folder) if is_remote(str(folder)) else str(Path(folder).resolve())
+        self.folder = absolute(folder)
         self.manifest = Manifest.read(self.folder)
         self.manifest.check_files(self.folder)
         shards = self.manifest.shards_in(self.folder)
@@ -104,7 +105,7 @@ class ShardedIds(Sequence[str]):
     """The ids of a pool in shards; those that were asked for last are remembered."""
 
     def __init__(self, vectors: ShardedTable) -> None:
-        self._vectors = vectors
+        self._vectors, self._lock = vectors, Lock()
         self._by_index: dict[int, str] = {}
         self._by_id: dict[str, int] = {}
 
@@ -123,24 +124,32 @@ class ShardedIds(Sequence[str]):
     def at(self, indices: Iterable[int]) -> list[str]:
         """The ids of some examples."""
         wanted = [int(index) for index in indices]
-        new = [index for index in wanted if index not in self._by_index]
-        self._remember(dict(zip(new, _names(self._vectors, "id", new))))
-        return [self._by_index[index] for index in wanted]
+        known = self._by_index
+        found = {index: known[index] for index in wanted if index in known}
+        new = [index for index in wanted if index not in found]
+        found |= self._remember(dict(zip(new, _names(self._vectors, "id", new))))
+        return [found[index] for index in wanted]
 
     def find(self, ids: Iterable[str]) -> dict[str, int]:
         """The indices of those ids that the pool has."""
-        wanted = list(ids)
-        new = [id for id in wanted if id not in self._by_id]
+        wanted, known = list(ids), self._by_id
+        found = {id: known[id] for id in wanted if id in known}
+        new = [id for id in wanted if id not in found]
         if new:
-            found = self._vectors.parts.reduce(partial(_find, new), _joined)
-            self._remember({index: id for id, index in found.items()})
-        return {id: self._by_id[id] for id in wanted if id in self._by_id}
+            more = self._vectors.parts.reduce(partial(_find, new), _joined)
+            self._remember({index: id for id, index in more.items()})
+            found |= more
+        return {id: found[id] for id in wanted if id in found}
 
-    def _remember(self, new: dict[int, str]) -> None:
-        if len(self._by_index) + len(new) > _REMEMBERED:
-            self._by_index, self._by_id = {}, {}
-        self._by_index.update(new)
-        self._by_id.update((id, index) for index, id in new.items())
+    def _remember(self, new: dict[int, str]) -> dict[int, str]:
+        """Keep some ids, and forget all others if they become too many."""
+        with self._lock:
+            if len(self._by_index) + len(new) > _REMEMBERED:
+                self._by_index, self._by_id = {}, {}
+            if len(new) <= _REMEMBERED:
+                self._by_index.update(new)
+                self._by_id.update((id, index) for index, id in new.items())
+        return new
 
 
 def _names(table: ShardedTable, column: str, indices: Sequence[int]) -> list[str]:

@@ -20,6 +20,7 @@ from galaxy_al.system.extras import needs_extra
 from galaxy_al.system.files import writing
 
 VECTORS, IDS = "embedding", "id"
+SHOWN = {"text": "texts", "path": "images"}  # what examples are, by the column that shows them
 PARQUET, IDS_ENDING = ".parquet", ".ids.npy"
 _OPEN_NAMES = 64  # files of ids that a process keeps open
 
@@ -44,7 +45,8 @@ def _unpacked(path: Path) -> NDArray[Any]:
     if VECTORS not in pq.read_schema(path).names:
         raise GalaxyError(f"it has no column {VECTORS!r}.")
     column = pq.read_table(path, columns=[VECTORS])[VECTORS].combine_chunks()
-    if not pa.types.is_fixed_size_list(column.type) and not pa.types.is_list(column.type):
+    is_list = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(check(column.type) for check in is_list):
         raise GalaxyError(f"the column {VECTORS!r} holds {column.type} and not lists of numbers.")
     values: NDArray[Any] = column.flatten().to_numpy(zero_copy_only=False)
     rows = len(column)
@@ -58,8 +60,14 @@ def _unpacked(path: Path) -> NDArray[Any]:
 
 
 @lru_cache(_OPEN_NAMES)
-def open_names(path: Path) -> Any:
-    """A table of the ids, and of the texts or the paths if they are there."""
+def open_names(path: Path, sha256: str) -> Any:
+    """A table of the ids, and of the texts or the paths if they are there.
+
+    Parameters
+    ----------
+    sha256
+        The checksum of the file: another one is another table.
+    """
     with needs_extra("Reading ids", "data"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -68,7 +76,7 @@ def open_names(path: Path) -> Any:
         table = pa.table({IDS: np.load(path, allow_pickle=False)})
     elif path.suffix == PARQUET:
         names = pq.read_schema(path).names
-        table = pq.read_table(path, columns=[name for name in names if name != VECTORS])
+        table = pq.read_table(path, columns=[name for name in (IDS, *SHOWN) if name in names])
     else:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     if IDS not in table.column_names:

@@ -15,10 +15,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from galaxy_al.data.shard_contents import (
-    IDS,
     PARQUET,
     find_ids,
     open_names,
@@ -43,7 +42,7 @@ from galaxy_al.system.validation import validated
 MANIFEST = "manifest.json"
 FORMAT = 1
 
-_checked: dict[str, tuple[int, int]] = {}  # the size and the time of a file that was found right
+_checked: dict[tuple[Path, str], tuple[int, int]] = {}  # size and time, by path and checksum
 
 
 class ShardFile(BaseModel):
@@ -66,11 +65,12 @@ class ShardFile(BaseModel):
         if not is_remote(folder):
             self.check_size(address)
         path = fetch(address, self.sha256)
-        state = path.stat().st_size, path.stat().st_mtime_ns
-        if _checked.get(str(path)) != state:
-            if checksum(path, "sha256") != self.sha256:
-                raise GalaxyError(f"{address} has changed since the manifest was written.")
-            _checked[str(path)] = state
+        with reading(address):
+            state = path.stat().st_size, path.stat().st_mtime_ns
+            if _checked.get((path, self.sha256)) != state:
+                if checksum(path, "sha256") != self.sha256:
+                    raise GalaxyError(f"{address} has changed since the manifest was written.")
+                _checked[path, self.sha256] = state
         return path
 
     def check_size(self, address: str) -> None:
@@ -121,6 +121,14 @@ class ShardRecord(BaseModel):
         return self.names is None and not self.vectors.name.endswith(PARQUET)
 
 
+def _is_dtype(name: str) -> str:
+    try:
+        np.dtype(name)
+    except TypeError:
+        raise ValueError(f"{name!r} is not a type of numbers") from None
+    return name
+
+
 class Manifest(BaseModel):
     """What a pool in shards consists of.
 
@@ -130,6 +138,8 @@ class Manifest(BaseModel):
         What the examples are: a name from `MODALITIES`.
     model
         The name and version of the model that made the vectors; empty if they were given.
+    embedder
+        The name of the embedder that is this model; empty if it is not one of ours.
     source
         The pool that they were made from.
     """
@@ -139,9 +149,10 @@ class Manifest(BaseModel):
     format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
     kind: str
     model: str = ""
+    embedder: str = ""
     source: str = ""
     width: Annotated[int, Field(ge=1)]
-    dtype: str
+    dtype: Annotated[str, AfterValidator(_is_dtype)]
     shards: Annotated[tuple[ShardRecord, ...], Field(strict=False, min_length=1)]
 
     @classmethod
@@ -153,7 +164,7 @@ class Manifest(BaseModel):
                 f"{folder} is not a pool in shards: it has no {MANIFEST}. "
                 "Make one with `galaxy-al embed`."
             )
-        with reading(Path(address)):
+        with reading(address):
             values = json.loads(read_address(address))
         manifest = validated(cls, values, Path(address))
         manifest.check_models(folder)
@@ -207,7 +218,7 @@ class Shard:
         """The vectors, mapped from the file."""
         file = self.record.vectors
         path, address = file.open(self.folder), join(self.folder, file.name)
-        with reading(Path(address)):
+        with reading(address):
             values = read_vectors(path, file.sha256)
         if values.shape != (self.record.rows, self.width) or str(values.dtype) != self.dtype:
             raise GalaxyError(
@@ -235,8 +246,8 @@ class Shard:
             return None
         file = self.record.names or self.record.vectors
         path = file.open(self.folder)
-        with reading(Path(join(self.folder, file.name))):
-            return open_names(path)
+        with reading(join(self.folder, file.name)):
+            return open_names(path, file.sha256)
 
 
 def _as_number(id: str) -> str:
@@ -263,7 +274,7 @@ def write_names(folder: str, name: str, columns: Mapping[str, Sequence[str]]) ->
         return ShardFile.of(f"{name}.arrow", part)
 
 
-def read_ids(folder: str, names: ShardFile) -> list[str]:
-    """All ids of a shard."""
-    ids: list[str] = open_names(names.open(folder))[IDS].to_pylist()
-    return ids
+def read_names(folder: str, names: ShardFile) -> dict[str, list[str]]:
+    """All ids of a shard, and its texts or paths: what `write_names` has written."""
+    columns: dict[str, list[str]] = open_names(names.open(folder), names.sha256).to_pydict()
+    return columns

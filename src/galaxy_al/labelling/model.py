@@ -16,16 +16,15 @@ from galaxy_al.free_examples import FreeExamples
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.evaluation import cross_validate
 from galaxy_al.labelling.log import Entry
-from galaxy_al.labelling.project import Project, open_project
+from galaxy_al.labelling.project import Project, embedder_of_pool, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.learner import NextRound
 from galaxy_al.models.auto import AutoModel, HeldOut
 from galaxy_al.models.decisions import DEFAULT_RULE, Rule, ThresholdCurve, choose_from_curves
-from galaxy_al.models.embedders import load_embedder
 from galaxy_al.models.estimates import estimate_decisions, held_out_table
 from galaxy_al.models.few_rows import few_rows
 from galaxy_al.models.heads import NETWORKS, make_trainer
-from galaxy_al.models.protocols import Embedder, TrainedModel
+from galaxy_al.models.protocols import TrainedModel
 from galaxy_al.models.report import ONNX, ModelReport
 from galaxy_al.shards import ShardedTable
 
@@ -164,7 +163,7 @@ def save_trained_model(
         found = "labels of one class only" if labels else "no labels yet"
         raise GalaxyError(f"{folder} has {found}. Training needs labels of two classes.")
     trained = _decide(project, model, labels, rule)
-    embedder = _embedder(project)
+    embedder = embedder_of_pool(project)
     save_model(model, output, classes=project.classes, embedder=embedder, report=trained.report)
     exported = output / ONNX
     exported.unlink(missing_ok=True)  # that of an earlier training
@@ -244,10 +243,3 @@ def _in_few_rows(table: ShardedTable, held_out: HeldOut, bad: Collection[int]) -
         list(columns),
         np.append(few.counts, ones),
     )
-
-
-def _embedder(project: Project) -> Embedder | None:
-    if not project.pool.modality.is_embedded:
-        return None
-    name = project.settings.embedder or None
-    return load_embedder(project.pool.kind, name, records=project.folder / "embeddings")

@@ -97,6 +97,9 @@ def predicted_shards(
     vectors: Any = pool.vectors
     if vectors.shape[1] != saved.width:
         raise GalaxyError(f"The model takes {saved.width} features, got {vectors.shape[1]}.")
+    made_by, wanted = pool.manifest.model, f"{saved.embedder or ''} {saved.version or ''}".strip()
+    if made_by and wanted and made_by != wanted:
+        raise GalaxyError(f"The shards were made by {made_by!r}, and the model takes {wanted!r}.")
     table: Any = saved.model.proba(vectors)
     for number, (low, shard) in enumerate(zip(pool.manifest.starts, pool.manifest.shards)):
         good = np.setdiff1d(np.arange(shard.rows), [int(row) for row in shard.bad])

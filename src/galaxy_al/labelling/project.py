@@ -25,8 +25,9 @@ from galaxy_al.labelling.settings import ProjectSettings
 from galaxy_al.models.embedders import full_name, load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.heads import make_trainer
+from galaxy_al.models.protocols import Embedder
 from galaxy_al.snapshot import UNLABELED
-from galaxy_al.system.addresses import is_remote
+from galaxy_al.system.addresses import absolute, is_remote
 from galaxy_al.system.files import make_folder
 
 SETTINGS_FILE, LOG_FILE, LOCK_FILE = "project.toml", "labels.sqlite", "lock"
@@ -118,6 +119,7 @@ def create_project(
     if not is_remote(str(pool)) and folder.resolve() == Path(pool).resolve():
         raise GalaxyError(f"{folder} is the pool. Give the project a folder of its own.")
     if options.get("shards"):
+        pool = absolute(pool)
         kind = Manifest.read(str(pool)).kind
     if kind is None:
         raise InvalidArgument("Say what the pool holds: kind.")
@@ -171,14 +173,33 @@ def _relative(pool: Path | str, folder: Path) -> str:
 def check_output(folder: Path, output: Path) -> None:
     """Refuse to overwrite the files of a project, or its pool."""
     settings = read_settings(folder)
-    own = {folder, folder / SETTINGS_FILE, folder / LOG_FILE, Path(pool_address(folder, settings))}
-    if output.resolve() in {path.resolve() for path in own}:
+    pool = Path(pool_address(folder, settings)).resolve()
+    own = {folder, folder / SETTINGS_FILE, folder / LOG_FILE, pool}
+    is_shard = settings.shards and output.resolve().parent == pool
+    if is_shard or output.resolve() in {path.resolve() for path in own}:
         raise GalaxyError(f"{output} belongs to the project and must not be overwritten.")
 
 
 def open_log(folder: Path, *, read_only: bool = False) -> Database:
     """Open the log of a project, as `Database` does."""
     return Database(folder / LOG_FILE, read_only=read_only)
+
+
+def embedder_of_pool(project: Project) -> Embedder | None:
+    """What has made the vectors of a project, for new examples; None if that is not known."""
+    pool, records = project.pool, project.folder / "embeddings"
+    if not pool.modality.is_embedded:
+        return None
+    if not isinstance(pool, ShardedPool):
+        return load_embedder(pool.kind, project.settings.embedder or None, records=records)
+    if not pool.manifest.embedder:
+        return None
+    embedder = load_embedder(pool.kind, pool.manifest.embedder, records=records)
+    if f"{embedder.name} {embedder.version}" != pool.manifest.model:
+        raise GalaxyError(
+            f"The shards were made by {pool.manifest.model!r}, and here is {embedder.version!r}."
+        )
+    return embedder
 
 
 def _load(folder: Path, settings: ProjectSettings) -> Pool | ShardedPool:

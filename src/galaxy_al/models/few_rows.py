@@ -94,7 +94,7 @@ def _log_odds(p: Table) -> NDArray[np.float32]:
 
 def _summarize(free: FreeExamples, exact_from: float, part: Rows) -> _Part:
     rows = part.values[free.between(part.start, part.stop) - part.start]
-    is_exact = _log_odds(rows[:, :-1].sum(axis=1)) >= exact_from
+    is_exact = _log_odds(rows[:, :-1].sum(axis=1)) > exact_from  # not all that tie with it
     others = rows[~is_exact]
     n_classes, n_bins = rows.shape[1], 2 * _MOST_LOG * _STEPS + 1
     columns = others.T.astype(np.float64)

@@ -137,7 +137,7 @@ class IndexedRows:
     def search(
         self, query: Vectors, count: int, left_out: NDArray[np.int64]
     ) -> tuple[NDArray[np.intp], Vectors]:
-        """The examples nearest to a point, and how far they are."""
+        """The examples nearest to a point, and their squared distances."""
         import faiss
 
         own = left_out[slice(*left_out.searchsorted([self.start, self.start + self.index.ntotal]))]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
 from galaxy_al.free_examples import FreeExamples
 from galaxy_al.graphs.distances import squared_distances
+from galaxy_al.labelling.project import embedder_of_pool
 from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import Scores
 from galaxy_al.server.nearest import Nearest, nearest
@@ -156,11 +157,9 @@ class Finder:
 
     def _embed(self, item: Any) -> Vectors:
         if self._embedder is None:
-            from galaxy_al.models.embedders import load_embedder
-
-            settings, records = self._project.settings, self._project.folder / "embeddings"
-            name = settings.embedder or None
-            self._embedder = load_embedder(settings.kind, name, records=records)
+            self._embedder = embedder_of_pool(self._project)
+        if self._embedder is None:
+            raise InvalidArgument("It is not known which model has made the vectors of this pool.")
         vector: Vectors = self._embedder.embed([self._embedder.prepare(item)])[0]
         return vector.astype(np.float64)
 

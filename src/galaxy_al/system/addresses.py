@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from getpass import getuser
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -31,6 +31,12 @@ def is_remote(address: str) -> bool:
 def local_path(address: str) -> Path:
     """The path of an address on this machine."""
     return Path(address.removeprefix("file://"))
+
+
+def absolute(address: str | Path) -> str:
+    """The same address, wherever it is read: a path from the root, or one that is remote."""
+    given = str(address)
+    return given if is_remote(given) else str(local_path(given).resolve())
 
 
 def join(folder: str, name: str) -> str:
@@ -61,7 +67,8 @@ def names_in(folder: str) -> list[str]:
     with _naming(folder):
         if not is_remote(folder):
             return sorted(path.name for path in local_path(folder).iterdir() if path.is_file())
-        found = _filesystem(folder).ls(folder, detail=True)
+        filesystem = _filesystem(folder)
+        found = filesystem.ls(folder, detail=True) if filesystem.exists(folder) else []
         return sorted(
             entry["name"].rpartition("/")[2] for entry in found if entry["type"] == "file"
         )
@@ -77,18 +84,22 @@ def read_address(address: str) -> bytes:
 
 @contextmanager
 def writing_address(address: str) -> Iterator[Path]:
-    """A file on this machine that becomes the one at the address once it is complete."""
+    """A file on this machine that becomes the one at the address once it is complete.
+
+    What a process that was killed has left of the same file is removed.
+    """
     if not is_remote(address):
         path = local_path(address)
         make_folder(path.parent)
+        for left in path.parent.glob(f".{path.stem}-{'[0-9a-f]' * 32}{path.suffix}"):
+            left.unlink(missing_ok=True)
         with writing(path) as part:
             yield part
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with _naming(address, "write"), tempfile.TemporaryDirectory() as folder:
         part = Path(folder) / address.rpartition("/")[2]
         yield part
-        with _naming(address, "write"):
-            _filesystem(address).put_file(str(part), address)
+        _filesystem(address).put_file(str(part), address)
 
 
 def fetch(address: str, sha256: str) -> Path:
@@ -100,6 +111,8 @@ def fetch(address: str, sha256: str) -> Path:
         if not (path.exists() and checksum(path, "sha256") == sha256):
             with writing(path) as part, _naming(address):
                 _filesystem(address).get_file(address, str(part))
+                if checksum(part, "sha256") != sha256:
+                    raise GalaxyError(f"{address} has changed since the manifest was written.")
         _cached[address, sha256] = path
     return _cached[address, sha256]
 
@@ -109,9 +122,12 @@ def fetch_unknown(address: str) -> Path:
     if not is_remote(address):
         return local_path(address)
     part = _place(address, uuid4().hex)
-    with _naming(address):
-        _filesystem(address).get_file(address, str(part))
-    return part.replace(_place(address, checksum(part, "sha256")))
+    try:
+        with _naming(address):
+            _filesystem(address).get_file(address, str(part))
+        return part.replace(_place(address, checksum(part, "sha256")))
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _place(address: str, key: str) -> Path:
@@ -120,7 +136,8 @@ def _place(address: str, key: str) -> Path:
 
 def kept_file(name: str) -> Path:
     """A temporary file that your other processes on this machine find as well, and only yours."""
-    folder = Path(tempfile.gettempdir()) / f"galaxy-al-{getuser()}"
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    folder = Path(tempfile.gettempdir()) / f"galaxy-al-{user}"
     make_folder(folder)
     with _naming(str(folder), "use"):
         folder.chmod(0o700)  # fails if it is another user's
@@ -131,7 +148,8 @@ def _filesystem(address: str) -> Any:
     with needs_extra(f"Reading {address}", "scale"):
         import fsspec
 
-        return fsspec.core.url_to_fs(address)[0]
+        # A listing that is remembered would hide what others write.
+        return fsspec.core.url_to_fs(address, use_listings_cache=False)[0]
 
 
 @contextmanager

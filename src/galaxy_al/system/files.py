@@ -19,7 +19,7 @@ else:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path | str) -> Iterator[None]:
     """Name the file if it cannot be read; for a broken file libraries raise many types."""
     try:
         yield
