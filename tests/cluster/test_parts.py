@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from galaxy_al import Learner, Snapshot
+from galaxy_al.cluster.connecting import connected
 from galaxy_al.cluster.parts import ClusterParts
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.auto import AutoTrainer
@@ -123,3 +124,11 @@ def test_a_task_that_kills_its_workers_is_given_up(client):
 
 def die(part):
     os._exit(1)
+
+
+def test_workers_that_dask_has_given_up_are_started_again():
+    with connected("local", n_workers=1) as client:
+        (first,) = client.run(os.getpid).values()
+        (nanny,) = client.cluster.workers.values()
+        client.cluster.sync(nanny.close)  # as dask does if a worker is killed twice in 15 seconds
+        assert client.submit(os.getpid, pure=False).result(timeout=60) != first

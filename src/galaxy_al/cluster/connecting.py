@@ -38,11 +38,12 @@ def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
             check_versions(client)
             yield client
         return
+    count = n_workers or os.cpu_count() or 1
     kept = {f"distributed.nanny.pre-spawn-environ.{name}": _KEPT for name in _MALLOC}
     with (
         dask.config.set({**kept, **_QUIET}),
         LocalCluster(
-            n_workers=n_workers or os.cpu_count() or 1,
+            n_workers=count,
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",
@@ -50,6 +51,8 @@ def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
         ) as cluster,
         Client(cluster) as client,
     ):
+        # Dask starts a worker again that is killed, but not if that happens twice in 15 seconds.
+        cluster.adapt(minimum=count, maximum=count)
         yield client
 
 
