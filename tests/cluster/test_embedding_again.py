@@ -1,6 +1,7 @@
 """Embedding into a folder that has something in it already: kept, renewed, or refused."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,19 +152,13 @@ def test_relative_paths_mean_the_same_to_the_workers(tmp_path, client, make, mon
     monkeypatch.chdir(tmp_path)  # the workers were started somewhere else
     assert str(tmp_path) not in client.run(os.getcwd).values()
     save(tmp_path / "x" / "a.npy", normal(30))
-    make(load_path("x/a.npy"), "shards", rows=10)
+    make(Path("x/a.npy"), "shards", rows=10)
     flat_model(tmp_path / "model.onnx", ["batch", 3, 4, 4])
     (tmp_path / "photos").mkdir()
     for number in range(3):
         Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / "photos" / f"{number}.png")
-    made = make(load_path("photos"), "images", embedder=str(tmp_path / "model.onnx"))
+    made = make(Path("photos"), "images", embedder=str(tmp_path / "model.onnx"))
     assert made.manifest.shards[0].bad == {}
-
-
-def load_path(name):
-    from pathlib import Path
-
-    return Path(name)
 
 
 def test_file_names_that_are_not_unicode(tmp_path, make):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
@@ -87,3 +88,17 @@ def check_versions(client: Any) -> None:
                 f"The worker at {worker} has {found}, and you have {__version__}. "
                 "Install the same version everywhere."
             )
+
+
+def lost_scheduler() -> GalaxyError:
+    """The error if the scheduler is gone."""
+    return GalaxyError("The connection to the scheduler was lost. Start again when it is back.")
+
+
+@contextmanager
+def naming_lost_scheduler() -> Iterator[None]:
+    """Say it if the scheduler is gone: dask only says that tasks were cancelled."""
+    try:
+        yield
+    except CancelledError as error:
+        raise lost_scheduler() from error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from galaxy_al.cluster.connecting import connected
+from galaxy_al.cluster.connecting import connected, lost_scheduler, naming_lost_scheduler
 from galaxy_al.system.threads import at_most_threads, one_blas_thread
 
 Item = TypeVar("Item")
@@ -29,8 +29,6 @@ def run_jobs(
     with more, sums can differ in the last digit.
     """
     from distributed import wait
-
-    from galaxy_al.cluster.parts import lost_scheduler
 
     topic, reports = f"galaxy-al-{uuid4().hex}", queue.SimpleQueue[tuple[int, bytes]]()
     with connected(scheduler) as client:
@@ -59,8 +57,6 @@ def run_jobs(
 
 
 def _wait_a_little(wait: Any, futures: list[Any], seconds: float) -> None:
-    from galaxy_al.cluster.parts import naming_lost_scheduler
-
     try:
         with naming_lost_scheduler():
             wait(futures, timeout=seconds, return_when="FIRST_COMPLETED")

@@ -8,15 +8,15 @@ worker, another one takes its place as soon as the parts are there again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, wait
 
+from galaxy_al.cluster.connecting import lost_scheduler, naming_lost_scheduler
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.shards import Other, Part, Parts, Result
 from galaxy_al.version import __version__
@@ -160,20 +160,6 @@ class PartsOfWorker:
             return reduce(combine, map(work, self._parts.values()))
         except Exception as error:
             return _Failure(error)
-
-
-def lost_scheduler() -> GalaxyError:
-    """The error if the scheduler is gone."""
-    return GalaxyError("The connection to the scheduler was lost. Start again when it is back.")
-
-
-@contextmanager
-def naming_lost_scheduler() -> Iterator[None]:
-    """Say it if the scheduler is gone: dask only says that tasks were cancelled."""
-    try:
-        yield
-    except CancelledError as error:
-        raise lost_scheduler() from error
 
 
 def check_done(futures: Sequence[Future]) -> None:

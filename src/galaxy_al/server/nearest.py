@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class Nearest:
         try:
             self._index = VectorIndex.of(self._vectors)
         except Exception as error:
-            _LOGGER.warning("There is no index of the vectors: %s", one_line(error))
+            _LOGGER.warning("Cannot build an index of the vectors: %s", one_line(error))
 
 
 def nearest(table: Table, query: Vectors, count: int, without: Collection[int] = ()) -> list[int]:
@@ -128,26 +128,11 @@ class VectorIndex:
         return _exact(self._table, query, best, count)
 
 
-class IndexedRows:
-    """The index of a part of a pool."""
+class IndexedRows(NamedTuple):
+    """The index of a part of a pool, and where the part starts."""
 
-    def __init__(self, start: int, index: Any) -> None:
-        self.start, self.index = start, index
-
-    def search(
-        self, query: Vectors, count: int, left_out: NDArray[np.int64]
-    ) -> tuple[NDArray[np.intp], Vectors]:
-        """The examples nearest to a point, and their squared distances."""
-        import faiss
-
-        own = left_out[slice(*left_out.searchsorted([self.start, self.start + self.index.ntotal]))]
-        kept = faiss.IDSelectorNot(faiss.IDSelectorBatch(own - self.start))
-        options = faiss.SearchParametersIVF(sel=kept, nprobe=_PROBED)
-        if isinstance(self.index, faiss.IndexPreTransform):
-            options = faiss.SearchParametersPreTransform(index_params=options)
-        apart, rows = self.index.search(query[None], count, params=options)
-        is_found = rows[0] >= 0
-        return rows[0][is_found] + self.start, apart[0][is_found]
+    start: int
+    index: Any
 
 
 def _indexed(trained: NDArray[np.uint8], part: HasRows) -> IndexedRows:
@@ -167,7 +152,18 @@ def _n_rows(part: IndexedRows) -> int:
 def _search(
     query: Vectors, count: int, left_out: NDArray[np.int64], part: IndexedRows
 ) -> tuple[NDArray[np.intp], Vectors]:
-    return part.search(query, count, left_out)
+    """The examples of a part nearest to a point, and their squared distances."""
+    import faiss
+
+    start, index = part
+    own = left_out[slice(*left_out.searchsorted([start, start + index.ntotal]))]
+    kept = faiss.IDSelectorNot(faiss.IDSelectorBatch(own - start))
+    options = faiss.SearchParametersIVF(sel=kept, nprobe=_PROBED)
+    if isinstance(index, faiss.IndexPreTransform):
+        options = faiss.SearchParametersPreTransform(index_params=options)
+    apart, rows = index.search(query[None], count, params=options)
+    is_found = rows[0] >= 0
+    return rows[0][is_found] + start, apart[0][is_found]
 
 
 def _both(
