@@ -124,8 +124,10 @@ def total(rows: Rows) -> float:
 def bare_product(columns, part) -> Rows:
     rows = part.open()
     made = np.empty((len(rows.values), 1), np.float32)
+    product = np.empty((1024, columns.shape[1]), np.float32)
     for low, high in row_blocks(len(made), 1024):
-        made[low:high] = (rows.values[low:high].astype(np.float32) @ columns)[:, :1]
+        block = rows.values[low:high].astype(np.float32)
+        made[low:high] = np.matmul(block, columns, out=product[: high - low])[:, :1]
     return Rows(rows.start, made)
 
 

@@ -7,6 +7,7 @@ every example with every landmark; a sum of linear ones is one slope per column.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -239,12 +240,14 @@ class KernelSum:
         """The sums of some rows."""
         placed = self.space.place_as_rows(rows)
         if self.is_grouped:
-            near = np.empty((len(self.columns) * _GROUP, len(rows)), np.float32)
+            near = _scratch(len(self.columns) * _GROUP, len(rows))
             for number, group in enumerate(self.columns):
-                near[number * _GROUP : (number + 1) * _GROUP] = _gaussian_of(group, placed.T)
+                own = near[number * _GROUP : (number + 1) * _GROUP]
+                _gaussian_of(group, placed.T, own)
             gaussian: Table = near[: len(self.weights)].T @ self.weights
         else:
-            gaussian = _gaussian_of(placed, self.columns[0]) @ self.weights
+            near = _scratch(len(rows), self.columns[0].shape[1])
+            gaussian = _gaussian_of(placed, self.columns[0], near) @ self.weights
         gaussian += _linear_part(placed, self.slopes)
         return gaussian
 
@@ -287,9 +290,23 @@ def _group_of_columns(points: Table) -> Table:
     return _as_columns(filled).T
 
 
-def _gaussian_of(rows: Table, columns: Table) -> Table:
+_of_thread = local()
+
+
+def _scratch(n_rows: int, n_columns: int) -> Table:
+    """A block of this thread's memory, always the same.
+
+    The allocator may give a block back after each use, and fresh pages cost as much as the product.
+    """
+    kept: Table | None = getattr(_of_thread, "kept", None)
+    if kept is None or kept.size < n_rows * n_columns:
+        kept = _of_thread.kept = np.empty(n_rows * n_columns, np.float32)
+    return kept[: n_rows * n_columns].reshape(n_rows, n_columns)
+
+
+def _gaussian_of(rows: Table, columns: Table, out: Table | None = None) -> Table:
     """The kernel, in place: a block stays in the cache."""
-    nearness: Table = rows @ columns
+    nearness: Table = np.matmul(rows, columns, out=out)
     if nearness.max(initial=0) > 0:  # by rounding
         np.minimum(nearness, 0, out=nearness)
     return np.exp(nearness, out=nearness)
