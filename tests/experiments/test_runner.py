@@ -79,6 +79,22 @@ def test_rare_classes_are_thinned_to_one_in_a_thousand(monkeypatch, data):
     assert found.source != whole.source
 
 
+def test_small_pools_keep_the_shares_of_the_classes(monkeypatch, data):
+    _, labels = data
+    monkeypatch.setattr(pools, "SMALL_SIZE", 101)
+    small, whole = (
+        pools.load_labeled_pool(name, False) for name in ("cifar10-3-small", "cifar10-3")
+    )
+    exact = np.bincount(np.minimum(labels, 2)) * 101 / 400
+    assert len(small.truth) == len(small.items) == 101
+    assert (np.abs(np.bincount(small.truth) - exact) < 1).all()
+    places = {row.tobytes(): i for i, row in enumerate(whole.items)}
+    rows = [places[row.tobytes()] for row in small.items]
+    assert len(set(rows)) == 101
+    assert (whole.truth[rows] == small.truth).all()
+    assert small.source != whole.source
+
+
 def test_one_answer_in_ten_is_wrong_and_the_truth_is_still_what_is_judged_by(data, tmp_path):
     embeddings, labels = data
     noisy, truth = pools.load_labeled_pool("cifar10-3-noisy", False), np.minimum(labels, 2)

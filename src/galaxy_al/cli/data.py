@@ -21,7 +21,9 @@ def data() -> None:
 
 @data.command("list")
 def data_list() -> None:
-    """List the paper's settings, their sizes and whether their data is downloaded.
+    """List the settings, their sizes and whether their data is downloaded.
+
+    The paper's eight; svhn-test-2 and svhn-test-3 are of SVHN's test digits, which it does not use.
 
     \b
     Example:

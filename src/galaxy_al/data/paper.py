@@ -1,4 +1,4 @@
-"""The paper's eight unbalanced settings (its Table 1)."""
+"""The paper's eight unbalanced settings (its Table 1), and two more of the same kind."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data.archives import ARCHIVES, fetch
+from galaxy_al.data.archives import ARCHIVES, read_archive
 from galaxy_al.data.pool import Pool
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.system.files import digest
-from galaxy_al.system.folders import home_folder
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,8 @@ class Setting:
         The original classes that stay; all others become the majority class, which is the last.
     sizes
         How many examples the archive has of each class of the setting, the majority class last.
+    is_of_paper
+        Whether it is one of the paper's eight.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Setting:
     rare: tuple[str, ...]
     rare_labels: tuple[int, ...]
     sizes: tuple[int, ...]
+    is_of_paper: bool = True
 
     @property
     def n_classes(self) -> int:
@@ -50,7 +52,7 @@ class Setting:
     @property
     def is_there(self) -> bool:
         """Whether the archive has been downloaded."""
-        return (home_folder() / ARCHIVES[self.archive].file_name).exists()
+        return ARCHIVES[self.archive].is_there
 
 
 _CIFAR100 = ("apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle")
@@ -68,17 +70,20 @@ SETTINGS = {
         Setting("svhn-2", "svhn", ("0",), (0,), (4948, 68309)),
         Setting("svhn-3", "svhn", ("0", "1"), (0, 1), (4948, 13861, 54448)),
         Setting("pathmnist-2", "pathmnist", ("stroma",), (7,), (9401, 80595)),
+        # The digits that SVHN tests with: a third as many, and not the paper's pool.
+        Setting("svhn-test-2", "svhn-test", ("0",), (0,), (1744, 24288), False),
+        Setting("svhn-test-3", "svhn-test", ("0", "1"), (0, 1), (1744, 5099, 19189), False),
     )
 }
 
 
 def load_setting(name: str) -> Pool:
-    """One of the paper's settings: its images and classes, downloaded if they are not there."""
+    """One of the settings: its images and classes, downloaded if they are not there."""
     if name not in SETTINGS:
         raise InvalidArgument(f"Unknown setting {name!r}. Choose from: {', '.join(SETTINGS)}.")
     setting = SETTINGS[name]
     archive = ARCHIVES[setting.archive]
-    images, original = archive.read(fetch(archive))
+    images, original = read_archive(archive)
     labels = class_labels(original, setting.rare_labels)
     sizes = tuple(np.bincount(labels, minlength=setting.n_classes).tolist())
     if sizes != setting.sizes:

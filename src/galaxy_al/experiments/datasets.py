@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting
 from galaxy_al.errors import GalaxyError
 from galaxy_al.simulation import noisy_annotator
 from galaxy_al.system.files import checksum, digest, reading
+from galaxy_al.system.folders import data_folder
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,11 @@ def load_labeled_pool(setting: str, takes_images: bool) -> LabeledPool:
 
 
 def setting_names() -> list[str]:
-    """The paper's settings, and variants of them with rarer classes and with wrong answers."""
+    """The settings, and variants: fewer examples, rarer classes, wrong answers."""
     return [*SETTINGS, *(f"{name}-{variant}" for variant in _VARIANTS for name in SETTINGS)]
 
 
+SMALL_SIZE = 10_000
 THINNED_TO = 1000  # examples of the majority class per example of a rare class
 FLIP_RATE = 0.1
 
@@ -90,12 +91,35 @@ def _thinned(data: LabeledPool) -> LabeledPool:
     kept = np.concatenate(
         [np.flatnonzero(data.truth == len(counts) - 1), *(i[:most] for i in rare)]
     )
-    kept.sort()
+    return _taken(data, np.sort(kept), f"rare ones 1 in {THINNED_TO}")
+
+
+def _small(data: LabeledPool) -> LabeledPool:
+    """10,000 random examples, as many of each class as the whole pool has of them."""
+    rng, counts = np.random.default_rng(0), np.bincount(data.truth)
+    wanted = _rounded_shares(counts, min(SMALL_SIZE, len(data.truth)))
+    kept = np.concatenate(
+        [rng.permutation(np.flatnonzero(data.truth == k))[:count] for k, count in enumerate(wanted)]
+    )
+    return _taken(data, np.sort(kept), f"{SMALL_SIZE} of them")
+
+
+def _rounded_shares(counts: NDArray[np.int64], total: int) -> list[int]:
+    """Whole numbers in about the ratio of the counts that add up; the largest fractions go up."""
+    exact = counts * total / counts.sum()
+    shares = np.floor(exact).astype(int)
+    most = np.argsort(shares - exact, kind="stable")[: total - shares.sum()]
+    shares[most] += 1
+    return [int(share) for share in shares]
+
+
+def _taken(data: LabeledPool, kept: NDArray[np.intp], how: str) -> LabeledPool:
+    """Some examples of a pool."""
     is_pool = isinstance(data.items, Pool)
     return LabeledPool(
         items=data.items.take(kept) if is_pool else data.items[kept],
         truth=data.truth[kept],
-        source=f"{data.source}, rare ones 1 in {THINNED_TO}",
+        source=f"{data.source}, {how}",
     )
 
 
@@ -106,7 +130,7 @@ def _noisy(data: LabeledPool) -> LabeledPool:
     return replace(data, answers=answers, source=f"{data.source}, {FLIP_RATE:.0%} wrong answers")
 
 
-_VARIANTS = {"thinned": _thinned, "noisy": _noisy}
+_VARIANTS = {"small": _small, "thinned": _thinned, "noisy": _noisy}
 
 _OWN = "pool:"
 
@@ -159,9 +183,9 @@ def _embed_pool(pool: Pool) -> tuple[NDArray[np.float32], NDArray[np.int64], str
 
 
 def _ready_file(archive: str) -> Path | None:
-    folder = os.environ.get("GALAXY_AL_DATA")
-    path = Path(folder or ".") / f"{archive}-embeddings.npz"
-    return path if folder and path.exists() else None
+    folder = data_folder()
+    path = None if folder is None else folder / f"{archive}-embeddings.npz"
+    return path if path is not None and path.exists() else None
 
 
 def _from_ready(path: Path, n_classes: int) -> LabeledPool:

@@ -9,6 +9,7 @@ import torch
 from scipy.optimize import minimize
 
 from galaxy_al import GalaxyError
+from galaxy_al.models.networks import resnet
 from galaxy_al.models.networks.network import FLOOR
 from galaxy_al.models.networks.resnet import ResNet18, read_weights
 from galaxy_al.models.networks.training import RECIPES, Trainer
@@ -292,6 +293,23 @@ def test_imagenet_weights_are_the_beginning_and_the_last_layer_is_new(tmp_path, 
     network = trainer.fit(items_for("resnet18", 4), {}).network
     assert torch.equal(network.layer3[0].conv1.weight, state["layer3.0.conv1.weight"])
     assert network.fc.weight.shape == (3, 512)
+
+
+def test_imagenet_weights_are_taken_from_the_data_folder_and_their_sum_is_compared(
+    tmp_path, monkeypatch
+):
+    from safetensors.torch import save_file
+
+    torch.manual_seed(7)
+    state = ResNet18(1000).state_dict()
+    path = tmp_path / "resnet18-imagenet.safetensors"
+    save_file(state, path)
+    monkeypatch.setenv("GALAXY_AL_DATA", str(tmp_path))
+    with pytest.raises(GalaxyError, match=r"resnet18-imagenet.safetensors is not the file it"):
+        read_weights("imagenet")
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setattr(resnet, "OWN_IMAGENET_SHA256", found)
+    assert torch.equal(read_weights("imagenet")["fc.bias"], state["fc.bias"])
 
 
 def test_files_that_are_no_weights_of_a_resnet_are_refused(tmp_path):

@@ -17,10 +17,13 @@ from torch.nn import functional
 
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.system.downloads import check_sum, download
-from galaxy_al.system.folders import home_folder
+from galaxy_al.system.folders import data_folder, home_folder
 
 _HEX = set("0123456789abcdef")
 IMAGENET = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
+# The same tensors, which are taken if they are in the folder that GALAXY_AL_DATA names.
+OWN_IMAGENET = "resnet18-imagenet.safetensors"
+OWN_IMAGENET_SHA256 = "9e59a24610ad2ea4fcdf29c541304f1550fa4cb2e6d4940247e28fd2597cdcdd"
 
 
 class ResNet18(nn.Module):
@@ -97,7 +100,8 @@ def read_weights(source: str | Path) -> dict[str, Any]:
     Parameters
     ----------
     source
-        A file; a URL, which is downloaded once; or ``"imagenet"``, torchvision's own URL.
+        A file; a URL, which is downloaded once; or ``"imagenet"``, torchvision's own:
+        ``resnet18-imagenet.safetensors`` in the folder that ``GALAXY_AL_DATA`` names, or its URL.
 
     Notes
     -----
@@ -105,7 +109,7 @@ def read_weights(source: str | Path) -> dict[str, Any]:
     ``resnet18-f37072fd.pth``; it is compared. Add the sum to any other URL, as in
     ``https://example.org/weights.pth#sha256=...``.
     """
-    path = _local(IMAGENET if source == "imagenet" else str(source))
+    path = _imagenet() if source == "imagenet" else _local(str(source))
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
@@ -115,6 +119,14 @@ def read_weights(source: str | Path) -> dict[str, Any]:
     except Exception as error:  # torch and safetensors raise many kinds for a broken file
         raise GalaxyError(f"Cannot read weights from {path}: {one_line(error)}") from error
     return dict(weights)
+
+
+def _imagenet() -> Path:
+    folder = data_folder()
+    if folder is not None and (own := folder / OWN_IMAGENET).exists():
+        check_sum(own, f"sha256:{OWN_IMAGENET_SHA256}")
+        return own
+    return _local(IMAGENET)
 
 
 def _local(source: str) -> Path:
