@@ -44,9 +44,7 @@ def test_the_installed_suites_are_valid(path, size):
 
 def test_the_full_suite_has_the_papers_settings_and_rounds_and_the_figures_are_parts_of_it():
     full = load_suite(SUITES / "full.toml", "frozen")
-    assert full.settings == tuple(
-        name for name, setting in SETTINGS.items() if setting.is_of_paper
-    )
+    assert full.settings == tuple(name for name, setting in SETTINGS.items() if setting.is_of_paper)
     assert (full.batch_size, full.rounds, len(full.seeds)) == (100, 50, 4)
     keys = {run.key for run in full.runs()}
     keys |= {run.key for run in load_suite(SUITES / "bait.toml", "frozen").runs()}

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import Snapshot
+from galaxy_al.strategies import coreset
 from galaxy_al.strategies.coreset import Coreset
 from support.embedded_pools import embedded_pools
 
@@ -45,3 +46,24 @@ def test_the_first_is_uniform_while_nothing_is_labelled():
     counts = np.bincount([Coreset().rank(snapshot, 1, rng)[0] for _ in range(4000)], minlength=5)
     assert counts[2] == 0
     assert (((counts[[0, 1, 3, 4]] - 1000) ** 2) / 1000).sum() < 21  # 3 degrees: 1 in 10,000
+
+
+@pytest.mark.parametrize("front", [1024, 3])
+def test_what_is_kept_between_batches_changes_no_choice(front, monkeypatch):
+    monkeypatch.setattr(coreset, "_FRONT", front)
+    rng = np.random.default_rng(0)
+    embeddings = rng.normal(size=(200, 3)).astype(np.float32)
+    embeddings[100:120] = embeddings[:20]  # copies
+    proba, labels, kept = np.full((200, 2), 0.5), np.full(200, -1), Coreset()
+    labels[:3] = 1
+    for batch in range(8):
+        snapshot = Snapshot(proba, labels, embeddings)
+        asked = kept.rank(snapshot, 10, np.random.default_rng(batch))
+        fresh = Coreset().rank(snapshot, 10, np.random.default_rng(batch))
+        np.testing.assert_array_equal(asked, fresh)
+        labels = labels.copy()
+        labels[asked] = 0
+        if batch == 3:
+            labels[asked[:4]] = -1  # labels that were taken back
+        if batch == 5:
+            embeddings = rng.normal(size=(200, 3)).astype(np.float32)

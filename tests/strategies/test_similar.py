@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from galaxy_al import Snapshot
-from galaxy_al.strategies import similar
+from galaxy_al.strategies import embedding_cosines, similar
 from galaxy_al.strategies.similar import Similar
 from support.embedded_pools import embedded_pools, gradients
 
@@ -86,3 +86,27 @@ def test_examples_without_a_gradient_are_like_nothing():
 def test_a_negative_eta_is_refused():
     with pytest.raises(ValueError, match="eta must be a number of at least 0, got -1"):
         Similar(eta=-1)
+
+
+@pytest.mark.usefixtures("front")
+@pytest.mark.parametrize("room", [10**9, 0])
+def test_what_is_kept_between_batches_changes_no_choice(room, monkeypatch):
+    monkeypatch.setattr(embedding_cosines, "_KEPT_BYTES", room)
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 150, p=[0.2, 0.2, 0.6])
+    embeddings = (rng.normal(size=(150, 5)) + np.eye(3, 5)[truth]).astype(np.float32)
+    labels, kept = np.full(150, -1), Similar()
+    labels[:20] = truth[:20]
+    for batch in range(7):
+        proba = rng.dirichlet(np.ones(3), size=150)
+        snapshot = Snapshot(proba, labels, embeddings)
+        asked = kept.rank(snapshot, 8, np.random.default_rng(batch))
+        fresh = Similar().rank(snapshot, 8, np.random.default_rng(batch))
+        np.testing.assert_array_equal(asked, fresh)
+        labels = labels.copy()
+        labels[asked] = truth[asked]
+        if batch == 2:
+            labels[np.flatnonzero(labels == 0)[:3]] = 1  # corrected
+            labels[np.flatnonzero(labels == 0)[:2]] = -1  # taken back
+        if batch == 4:
+            embeddings = rng.normal(size=(150, 5)).astype(np.float32)

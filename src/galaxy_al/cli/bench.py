@@ -89,10 +89,18 @@ def _refuse(options: dict[str, Any], names: Iterable[str], why: str) -> None:
 @click.option("--jobs", type=_POSITIVE, help="Parallel runs (default: one per core).")
 @click.option("--scheduler", help="Run on a dask cluster: tcp://host:8786, or local.")
 @click.option(
+    "--dry-run", is_flag=True, help="Only show what is left to do, and what it will cost here."
+)
+@click.option(
     "--log", multiple=True, help="Report rounds to tensorboard:DIR, mlflow:URI or wandb:PROJECT."
 )
 def run(
-    results: Path, jobs: int | None, scheduler: str | None, log: tuple[str, ...], **options: Any
+    results: Path,
+    jobs: int | None,
+    scheduler: str | None,
+    dry_run: bool,
+    log: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Run a suite, or the part of it that is missing. You can stop and resume at any time.
 
@@ -103,10 +111,14 @@ def run(
       galaxy-al bench run figure4 --size frozen
       galaxy-al bench run --pool mails.csv --labels category
       galaxy-al bench run figure4 --size frozen --scheduler tcp://head-node:8786
+      galaxy-al bench run figure4 --size paper --dry-run
     """
-    from galaxy_al.experiments.console.bench import show_run
+    from galaxy_al.experiments.console.bench import show_costs, show_run
     from galaxy_al.experiments.trackers import make_tracker
 
+    if dry_run:
+        show_costs(_suite(options), results, jobs)
+        return
     trackers = [make_tracker(spec) for spec in log]
     show_run(_suite(options), results, jobs, scheduler, trackers)
     click.echo(f"The results are in {results}. See them with bench report and the same options.")

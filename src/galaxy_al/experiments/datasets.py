@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from galaxy_al.data import SETTINGS, Pool, load_pool, load_setting
+from galaxy_al.data import SETTINGS, Pool, Setting, load_pool, load_setting
 from galaxy_al.errors import GalaxyError
 from galaxy_al.simulation import noisy_annotator
 from galaxy_al.system.files import checksum, digest, reading
@@ -61,9 +61,9 @@ def load_labeled_pool(setting: str, takes_images: bool) -> LabeledPool:
     """
     if is_own_pool(setting):
         return _own_pool(setting)
-    base, _, variant = setting.rpartition("-")
-    if variant in _VARIANTS:
-        return _VARIANTS[variant](load_labeled_pool(base, takes_images))
+    base, variant = _parsed(setting)
+    if variant:
+        return _VARIANTS[variant](load_labeled_pool(base.name, takes_images))
     ready = _ready_file(SETTINGS[setting].archive)
     if not takes_images and ready is not None:
         return _from_ready(ready, SETTINGS[setting].n_classes)
@@ -76,6 +76,28 @@ def load_labeled_pool(setting: str, takes_images: bool) -> LabeledPool:
 def setting_names() -> list[str]:
     """The settings, and variants: fewer examples, rarer classes, wrong answers."""
     return [*SETTINGS, *(f"{name}-{variant}" for variant in _VARIANTS for name in SETTINGS)]
+
+
+def has_classes(setting: str, count: int) -> bool:
+    """Whether a setting has at least so many classes; of a user's pool that is not known."""
+    return is_own_pool(setting) or _parsed(setting)[0].n_classes >= count
+
+
+def pool_size(setting: str) -> int:
+    """How many examples a setting has, without loading them."""
+    base, variant = _parsed(setting)
+    *rare, majority = base.sizes
+    if variant == "small":
+        return min(SMALL_SIZE, sum(base.sizes))
+    if variant == "thinned":
+        return majority + sum(min(size, max(majority // THINNED_TO, 1)) for size in rare)
+    return sum(base.sizes)
+
+
+def _parsed(setting: str) -> tuple[Setting, str]:
+    """The setting itself, and its variant or nothing."""
+    base, _, variant = setting.rpartition("-")
+    return (SETTINGS[base], variant) if variant in _VARIANTS else (SETTINGS[setting], "")
 
 
 SMALL_SIZE = 10_000

@@ -83,17 +83,27 @@ def run_suite(
     Parameters
     ----------
     jobs
-        How many runs at once; by default one per core.
+        How many runs at once; by default one per core, or one on a GPU.
     scheduler
         The dask scheduler whose workers do the runs instead; the numbers are the same.
     """
     results = Results(path)
     with locked(path.with_name(path.name + ".lock"), wait=False):
         if scheduler is None:
-            yield from _run_unfinished(suite, results, jobs or n_threads(), every)
+            yield from _run_unfinished(suite, results, jobs or default_jobs(suite), every)
         else:
             yield from _run_on_cluster(suite, results, scheduler, every)
     results.close()
+
+
+def default_jobs(suite: Suite) -> int:
+    """One run per core; if networks are trained on a GPU, one after the other."""
+    if suite.head.takes_images:
+        from galaxy_al.models.networks.devices import pick_device
+
+        if pick_device("auto").type != "cpu":
+            return 1
+    return n_threads()
 
 
 def _run_on_cluster(

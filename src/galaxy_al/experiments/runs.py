@@ -110,7 +110,7 @@ def make_head(head: Head, n_classes: int, seed: int) -> AnyHead:
 
     given = {key: value for key, value in asdict(head).items() if value is not None}
     network = given.pop("network")
-    others = {key: given.pop(key) for key in ("hidden", "weights") if key in given}
+    others = {key: given.pop(key) for key in ("hidden", "weights", "precision") if key in given}
     recipe = replace(RECIPES[network], **given)
     return Trainer(network, n_classes=n_classes, recipe=recipe, seed=seed, **others)
 

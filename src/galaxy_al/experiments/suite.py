@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.experiments.datasets import is_own_pool, setting_names
+from galaxy_al.experiments.datasets import has_classes, is_own_pool, setting_names
 from galaxy_al.models.heads import HEADS
 from galaxy_al.strategies import make_strategy
 from galaxy_al.system.files import digest, read_toml
@@ -27,7 +27,9 @@ SHOWN_MEASURES = (*MEASURES, "rare_share")
 _ONLY_FOR = {
     "hidden": ("mlp",),
     "weights": ("resnet18",),
+    "precision": ("resnet18",),
     "epochs": ("mlp", "resnet18"),
+    "steps": ("mlp", "resnet18"),
     "batch_size": ("mlp", "resnet18"),
     "rate": ("mlp", "resnet18"),
     "weight_decay": ("linear", "mlp", "resnet18"),
@@ -88,12 +90,16 @@ class Head:
     network: Annotated[str, AfterValidator(_known_head)] = "auto"
     hidden: _Count | None = None
     weights: str | None = None
+    precision: Literal["float32", "bfloat16"] | None = None
     epochs: _Count | None = None
+    steps: _Count | None = None
     batch_size: _Count | None = None
     rate: _Rate | None = None
     weight_decay: _Rate | None = None
 
     def __post_init__(self) -> None:
+        if self.epochs is not None and self.steps is not None:
+            raise ValueError("epochs and steps cannot both be given")
         for key, allowed in _ONLY_FOR.items():
             if getattr(self, key) is not None and self.network not in allowed:
                 raise ValueError(f"{key} is for {' and '.join(allowed)}, not for {self.network}")
@@ -114,17 +120,23 @@ class Method:
         What tables and figures call it.
     predictor
         ``"head"``; or ``"graph"``, the nearest label on the graph of S2.
+    least_classes
+        It is left out of settings with fewer classes, where it is the same as another method.
     """
 
     label: Annotated[str, Field(pattern="^[^_]")]  # matplotlib hides what begins with _
     strategy: str
     options: dict[str, Any] = Field(default_factory=dict)
     predictor: Literal["head", "graph"] = "head"
+    least_classes: _Count = 2
 
     def __post_init__(self) -> None:
         make_strategy(self.strategy, **self.options)
         if self.predictor == "graph" and self.strategy != "s2":
             raise ValueError("predictor must be 'head'; 'graph' is for s2")
+
+
+_FIELDS = ("label", "strategy", "predictor", "least_classes")
 
 
 def _method(entry: Any) -> Any:
@@ -133,7 +145,7 @@ def _method(entry: Any) -> Any:
         return {"label": entry, "strategy": entry}
     if not isinstance(entry, dict):
         return entry
-    fields = {key: entry[key] for key in ("label", "strategy", "predictor") if key in entry}
+    fields = {key: entry[key] for key in _FIELDS if key in entry}
     options = {key: value for key, value in entry.items() if key not in fields}
     return {"label": entry.get("strategy"), "options": options, **fields}
 
@@ -150,9 +162,10 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """Everything that determines its numbers; the label is not part of it."""
+        """Everything that determines its numbers."""
         config = asdict(self)
-        del config["method"]["label"]
+        for key in ("label", "least_classes"):
+            del config["method"][key]
         return config
 
     @property
@@ -202,6 +215,7 @@ class Suite:
             for setting in self.settings
             for seed in self.seeds
             for method in self.strategies
+            if has_classes(setting, method.least_classes)
         ]
 
 

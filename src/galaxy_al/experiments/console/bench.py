@@ -13,9 +13,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from galaxy_al.experiments.costs import costs_of, measure_speed
 from galaxy_al.experiments.datasets import is_own_pool, load_labeled_pool, setting_title
 from galaxy_al.experiments.results import Results
-from galaxy_al.experiments.runner import SuiteProgress, run_suite, suite_progress
+from galaxy_al.experiments.runner import (
+    SuiteProgress,
+    default_jobs,
+    run_suite,
+    suite_progress,
+)
 from galaxy_al.experiments.suite import Suite
 from galaxy_al.experiments.trackers import Tracker, new_rounds
 
@@ -76,6 +82,30 @@ def _reporting(
     finally:
         for tracker in trackers:
             tracker.close()
+
+
+def show_costs(suite: Suite, path: Path, jobs: int | None) -> None:
+    """Show what is left of a suite with the paper's network, and what it will cost here."""
+    console = Console()
+    speed = measure_speed(suite.head)
+    progress = Results(path, must_exist=True).progress(suite.rounds) if path.exists() else {}
+    costs, at_once = costs_of(suite, progress, speed), jobs or default_jobs(suite)
+    table = Table(title=escape(f"{suite.title} ({suite.size}): what is left"))
+    table.add_column("setting")
+    for column in ("runs", "rounds", "M trained", "M scored", "hours", "GB per job"):
+        table.add_column(column, justify="right")
+    for cost in costs:
+        millions = (f"{count / 1e6:,.1f}" for count in (cost.trained, cost.scored))
+        hours = f"{cost.seconds / at_once / 3600:,.1f}"
+        cells = (f"{cost.runs:,}", f"{cost.rounds:,}", *millions, hours, f"{cost.memory / 1e9:.1f}")
+        table.add_row(escape(setting_title(cost.setting)), *cells)
+    console.print(table)
+    whole = sum(cost.seconds for cost in costs) / at_once / 3600
+    console.print(
+        f"About {whole:,.1f} hours with --jobs {at_once}. A job trains on {speed.training:,.0f} "
+        f"images per second here and scores {speed.scoring:,.0f}. M: millions of images, each as "
+        "often as it is used. What the strategies take is not counted."
+    )
 
 
 def _print_left_out(suite: Suite, console: Console) -> None:

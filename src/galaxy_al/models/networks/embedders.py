@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.images import Image, resized
-from galaxy_al.models.networks.devices import mixed_precision, pick_device
+from galaxy_al.models.networks.devices import half_precision, pick_device
 from galaxy_al.models.protocols import Vectors
 from galaxy_al.system.files import folder_digest
 
@@ -56,7 +56,7 @@ class EfficientNetLite:
         # The bytes have the channels last, and so do the numbers made of them.
         images = torch.from_numpy(np.stack(batch)).to(self.device).permute(0, 3, 1, 2).float()
         images = images.sub_(255 * self._mean).div_(255 * self._std)
-        with mixed_precision(self.device):
+        with half_precision(self.device):
             features = self._network.extract_features(images)
         return _as_vectors(functional.adaptive_avg_pool2d(features, 1).flatten(1))
 
@@ -115,7 +115,7 @@ class ImageModel:
     def embed(self, batch: Sequence[NDArray[np.float32]]) -> Vectors:
         """The model's vectors of the images."""
         pixels = torch.from_numpy(np.stack(batch)).to(self.device)
-        with mixed_precision(self.device):
+        with half_precision(self.device):
             if hasattr(self._model, "get_image_features"):
                 made = self._model.get_image_features(pixel_values=pixels)
             else:

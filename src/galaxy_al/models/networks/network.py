@@ -15,7 +15,8 @@ from torch.nn import functional
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.images import ResizedImages, Size
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS
-from galaxy_al.models.networks.devices import mixed_precision
+from galaxy_al.models.networks.compact import compact, windows_of
+from galaxy_al.models.networks.devices import Precision, half_precision
 from galaxy_al.models.networks.resnet import ResNet18
 from galaxy_al.shards import row_blocks
 from galaxy_al.snapshot import Snapshot, reweighted
@@ -96,12 +97,20 @@ class Model:
     counts
         How many labels each class had. The network was trained to count all classes the same; its
         probabilities are multiplied by these.
+    precision
+        What a ResNet computes in; by default see `half_precision`.
     """
 
     def __init__(
-        self, shape: Shape, network: Any, counts: NDArray[np.int64], device: torch.device
+        self,
+        shape: Shape,
+        network: Any,
+        counts: NDArray[np.int64],
+        device: torch.device,
+        precision: Precision | None = None,
     ) -> None:
         self.shape, self.network, self.counts, self.device = shape, network, counts, device
+        self.precision = precision
         self.seen = np.flatnonzero(counts)
 
     @property
@@ -154,17 +163,22 @@ class Model:
     @torch.inference_mode()
     def _run(self, inputs: Any, embeddings: NDArray[np.float32] | None) -> NDArray[np.float32]:
         """The scores of all examples; the inputs of the last layer go into a table, if given."""
-        self.network.eval()
+        network = self._without_idle_weights().eval()
         proba = np.empty((len(inputs), self.n_classes), dtype=np.float32)
         for low, high in row_blocks(len(inputs), _ROWS_AT_ONCE[self.shape.network]):
-            with mixed_precision(self.device):
+            with half_precision(self.device, self.precision):
                 block = as_tensor(inputs[low:high], self.device)
-                embedded = self.network.embed(block).float()
+                embedded = network.embed(block).float()
             self._score(embedded, torch.from_numpy(proba[low:high]))
             _check_finite(proba[low:high], low)
             if embeddings is not None:
                 embeddings[low:high] = embedded.cpu().numpy()
         return proba
+
+    def _without_idle_weights(self) -> Any:
+        if self.shape.image_size is None:
+            return self.network
+        return compact(self.network, windows_of(self.network, self.shape.image_size))
 
     def _score(self, embedded: Tensor, out: Tensor) -> None:
         """The softmax over the classes that had labels; the others get the floor."""

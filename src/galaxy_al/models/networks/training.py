@@ -15,7 +15,8 @@ from torch.nn import functional
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.images import Size
-from galaxy_al.models.networks.devices import mixed_precision, pick_device
+from galaxy_al.models.networks.compact import compact, put_back, windows_of
+from galaxy_al.models.networks.devices import PRECISIONS, Precision, half_precision, pick_device
 from galaxy_al.models.networks.network import (
     LinearHead,
     Model,
@@ -37,6 +38,8 @@ class Recipe:
     ----------
     batch_size
         None takes all examples at once.
+    steps
+        As many epochs as so many steps take, instead of ``epochs``: few labels get more of them.
     stop_below
         Stop when the mean loss of an epoch is below; by default never.
     """
@@ -46,7 +49,14 @@ class Recipe:
     batch_size: int | None
     rate: float = 1e-2
     weight_decay: float = 5e-5
+    steps: int | None = None
     stop_below: float | None = None
+
+    def epochs_for(self, n_labels: int) -> int:
+        """How often all labels are gone through."""
+        if self.steps is None:
+            return self.epochs
+        return -(-self.steps // -(-n_labels // (self.batch_size or n_labels)))
 
 
 Labels = Mapping[int, int] | Sequence[int] | NDArray[np.integer[Any]]
@@ -84,6 +94,9 @@ class Trainer:
         torchvision's own. See `read_weights`.
     device
         ``"auto"`` takes CUDA, MPS or the CPU, the first that is there.
+    precision
+        What the ResNet computes in: ``"float32"`` or ``"bfloat16"``, which is faster on CPUs that
+        have instructions for it. By default CUDA takes the latter if it can, and others the former.
     seed
         The same seed gives the same network.
 
@@ -105,6 +118,7 @@ class Trainer:
         image_size: Size | None = None,
         weights: str | Path | None = None,
         device: str = "auto",
+        precision: Precision | None = None,
         seed: int = 0,
     ) -> None:
         if network not in RECIPES:
@@ -115,11 +129,16 @@ class Trainer:
             raise InvalidArgument(f"n_classes must be at least 2, got {n_classes}.")
         if weights is not None and network != "resnet18":
             raise InvalidArgument(f"weights are for resnet18, not for {network}.")
+        if precision is not None and (network != "resnet18" or precision not in PRECISIONS):
+            raise InvalidArgument(
+                f"precision is for resnet18 and one of {', '.join(PRECISIONS)}, got {precision!r} "
+                f"for {network}."
+            )
         self.network: NetworkName = network
         self.n_classes, self.hidden, self.image_size = n_classes, hidden, image_size
         self.seed = seed
         self.recipe = recipe or RECIPES[network]
-        self.device = pick_device(device)
+        self.device, self.precision = pick_device(device), precision
         self._weights = read_weights(weights) if weights is not None else None
 
     def fit(self, pool: Any, labels: Labels) -> Model:
@@ -144,9 +163,19 @@ class Trainer:
             seen = np.unique(targets)
             if len(seen) > 1:
                 labeled = as_tensor(_finite(inputs[index], index), self.device)
-                _optimize(network, labeled, torch.as_tensor(targets).to(self.device), self.recipe)
+                self._train(network, shape, labeled, torch.as_tensor(targets).to(self.device))
         counts = np.bincount(targets, minlength=self.n_classes)
-        return Model(shape, network, counts, self.device)
+        return Model(shape, network, counts, self.device, self.precision)
+
+    def _train(self, network: Any, shape: Shape, inputs: Tensor, targets: Tensor) -> None:
+        """Train a network; a ResNet without the weights that its images do not reach."""
+        if shape.image_size is None:
+            _optimize(network, inputs, targets, self.recipe, "float32")
+            return
+        windows = windows_of(network, shape.image_size)
+        smaller = compact(network, windows)
+        _optimize(smaller, inputs, targets, self.recipe, self.precision)
+        put_back(smaller, network, windows)
 
     def _make(self, shape: Shape) -> Any:
         network = shape.make()
@@ -191,7 +220,9 @@ def _finite(rows: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
     return rows
 
 
-def _optimize(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> None:
+def _optimize(
+    network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe, precision: Precision | None
+) -> None:
     """The loop. Inputs of a head are scaled to unit size while it trains: rates then suit them."""
     seen, class_indices, counts = torch.unique(targets, return_inverse=True, return_counts=True)
     scale = _scale(inputs)
@@ -202,17 +233,18 @@ def _optimize(network: Any, inputs: Tensor, targets: Tensor, recipe: Recipe) -> 
     order = torch.Generator().manual_seed(torch.initial_seed())
     network.train()
 
-    for _ in range(recipe.epochs):
+    for _ in range(recipe.epochs_for(len(inputs))):
         losses = []
         for batch, wanted in _batches(inputs, class_indices, recipe.batch_size, order):
 
             def closure(batch: Tensor = batch, wanted: Tensor = wanted) -> Tensor:
                 optimizer.zero_grad()
-                with mixed_precision(inputs.device):
+                with half_precision(inputs.device, precision):
                     logits = network.head(network.embed(batch))
                 logits = logits.float() if every_class else logits.float()[:, seen]
                 loss = functional.cross_entropy(logits, wanted, weight)
-                loss = loss + recipe.weight_decay / 2 * _squares(network)
+                if recipe.optimizer == "lbfgs":  # which knows of no weight decay of its own
+                    loss = loss + recipe.weight_decay / 2 * _squares(network)
                 loss.backward()  # type: ignore[no-untyped-call]
                 return loss
 
@@ -258,7 +290,10 @@ def _scale(inputs: Tensor) -> float:
 
 def _optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     if recipe.optimizer == "adam":
-        return torch.optim.Adam(network.parameters(), lr=recipe.rate)
+        decay = recipe.weight_decay
+        return torch.optim.Adam(
+            network.parameters(), lr=recipe.rate, weight_decay=decay, fused=True
+        )
     return torch.optim.LBFGS(
         network.parameters(),
         lr=recipe.rate,
