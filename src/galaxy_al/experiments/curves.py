@@ -51,12 +51,17 @@ class Curve:
         """Mean and standard error at the end."""
         return float(self.mean()[-1]), float(self.error()[-1])
 
-    def area(self) -> tuple[float, float]:
-        """The area under the curve as a share of the largest possible, and its standard error."""
+    def areas(self) -> Values:
+        """The area under the curve of each run, as a share of the largest possible."""
         if len(self.n_labels) == 1:
-            return float(self.mean()[0]), float(self.error()[0])
+            return self.runs[:, 0]
         width = self.n_labels[-1] - self.n_labels[0]
-        areas = trapezoid(self.runs, self.n_labels, axis=1) / width
+        areas: Values = trapezoid(self.runs, self.n_labels, axis=1) / width
+        return areas
+
+    def area(self) -> tuple[float, float]:
+        """The mean of the areas, and its standard error."""
+        areas = self.areas()
         error = areas.std(ddof=1) / np.sqrt(len(areas)) if len(areas) > 1 else np.nan
         return float(areas.mean()), float(error)
 

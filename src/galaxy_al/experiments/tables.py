@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from galaxy_al.experiments.claims import claims_of
 from galaxy_al.experiments.curves import WINDOW, Curve, curves_of
 from galaxy_al.experiments.datasets import setting_title
 from galaxy_al.experiments.results import Results
@@ -134,11 +135,23 @@ def _seconds(
 def tables_of(found: SettingResults) -> list[Table]:
     """All tables of a setting."""
     return [
+        *_claims(found),
         *_checkpoint_tables(found),
         _labels_needed(found),
         _areas(found),
         _times(found),
     ]
+
+
+def _claims(found: SettingResults) -> Iterator[Table]:
+    curves = {name: found.whole_curves(name) for name in ("balanced_accuracy", "rare_found")}
+    rows = [[claim.statement, claim.found, claim.verdict] for claim in claims_of(curves)]
+    if rows:
+        about = (
+            "The lead, mean ± standard error over the random starts, over the rival (in brackets) "
+            "that comes closest. Not decidable: neither side is beyond the error (5%, one-sided)."
+        )
+        yield Table("The paper's claims", about, ["claim", "found", "verdict"], rows)
 
 
 def overview(all_found: list[SettingResults]) -> list[Table]:
