@@ -50,7 +50,7 @@ def test_results_the_other_way_round_refute_it():
 
 @pytest.mark.parametrize("n_starts", [1, 3])
 def test_what_is_within_the_error_is_not_decidable(n_starts):
-    close = {label: 0.8 for label in PAPER}
+    close = dict.fromkeys(PAPER, 0.8)
     made = verdicts(curves(close, 0.05, n_starts), curves(dict.fromkeys(FOUND, 100), 30, n_starts))
     assert made["GALAXY is the most accurate (Figure 4)"] == "not decidable"
     assert "confirmed" not in made.values()
