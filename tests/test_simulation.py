@@ -125,3 +125,9 @@ def test_a_pool_in_shards_is_simulated_as_in_memory(strategy, goal):
     in_memory = simulate(pool, truth[order], **options)
     in_shards = simulate(sharded(pool, [0, 100, 1100, len(pool)]), truth[order], **options)
     assert in_memory == in_shards
+
+
+def test_a_class_that_is_missing_from_the_pool_is_named():
+    truth = np.repeat([0, 2], [5, 15])
+    with pytest.raises(ValueError, match="every class, 0 to 2, got none of class 1"):
+        simulate(np.eye(20), truth, batch_size=5, rounds=1)

@@ -186,6 +186,12 @@ def checked_truth(
         )
     if truth.min() == truth.max():
         raise InvalidArgument(f"truth must have two classes or more, got only {truth.min()}.")
+    missing = np.setdiff1d(np.arange(truth.max()), truth)
+    if len(missing):
+        raise InvalidArgument(
+            f"truth must have an example of every class, 0 to {truth.max()}, got none of class "
+            f"{missing[0]}."
+        )
     return truth
 
 

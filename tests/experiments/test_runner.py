@@ -201,10 +201,13 @@ def test_the_papers_network_runs_on_a_settings_images(tmp_path, monkeypatch):
     setting = replace(SETTINGS["pathmnist-2"], sizes=sizes)
     monkeypatch.setitem(settings.SETTINGS, "pathmnist-2", setting)
     pools.load_labeled_pool.cache_clear()
-    network = Head("resnet18", epochs=1, rate=1e-4)
+    network = Head("resnet18", steps=2, rate=1e-4, precision="bfloat16")
     found = run_of("galaxy", setting="pathmnist-2", head=network)
-    complete_run(found, 2, tmp_path / "r.sqlite")
-    assert Results(tmp_path / "r.sqlite").progress(99)[found.key].n_labels == 40
+    complete_run(found, 3, tmp_path / "r.sqlite")
+    assert Results(tmp_path / "r.sqlite").progress(99)[found.key].n_labels == 60
+    for rounds in (1, 2, 3):
+        complete_run(found, rounds, tmp_path / "parts.sqlite")
+    assert rounds_of(tmp_path / "parts.sqlite") == rounds_of(tmp_path / "r.sqlite")
 
 
 def test_a_pool_that_ends_ends_the_run_and_it_counts_as_done(data, tmp_path):

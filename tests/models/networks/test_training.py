@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -254,6 +255,15 @@ def test_training_that_diverges_is_an_error():
         ),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), {0: 2}), "labels must be classes 0 to 1"),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), {0: 0.9, 1: 1}), "got 0.9 for 0"),
+        (
+            lambda: Trainer("resnet18", n_classes=2).fit(np.zeros((2, 0, 4, 3), np.uint8), {}),
+            r"takes N x H x W x 3 bytes, got shape \(2, 0, 4, 3\)",
+        ),
+        (lambda: Trainer("linear", n_classes=2, precision="bfloat16"), "precision is for resnet18"),
+        (
+            lambda: Trainer("resnet18", n_classes=2, precision="half"),
+            "float32, bfloat16, got 'half'",
+        ),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), {-1: 0}), "by index, 0 to 2, got -1"),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), {3: 0}), "by index, 0 to 2, got 3"),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), [0, 1]), "a class for each of 3 examples"),
@@ -379,3 +389,36 @@ def test_the_resnet_takes_image_files_of_any_size(tmp_path):
         model.proba(load_pool(tmp_path))
     by_default = Trainer("resnet18", n_classes=2).fit(pool, {})
     assert by_default.shape.image_size == (224, 224)
+
+
+def test_bfloat16_gives_nearly_the_same_network_and_the_same_seed_the_same_one():
+    items, labels = items_for("resnet18"), some_labels()
+    single = trained("resnet18", items, labels).balanced(items)
+    first, again = (
+        trained("resnet18", items, labels, precision="bfloat16").balanced(items) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert 0 < np.abs(first - single).max() < 0.1
+
+
+def test_steps_are_as_many_epochs_as_they_take():
+    recipe = replace(RECIPES["resnet18"], steps=200)
+    assert [recipe.epochs_for(n) for n in (1, 50, 100, 101, 400, 750)] == [
+        200,
+        200,
+        200,
+        100,
+        50,
+        25,
+    ]
+    whole = replace(RECIPES["mlp"], batch_size=None, steps=7)
+    assert whole.epochs_for(1000) == 7
+    assert RECIPES["resnet18"].epochs_for(12) == 500
+
+
+def test_networks_are_moved_to_a_device_by_its_name_only():
+    """What runs on a CPU runs on a GPU: nothing names CUDA but the choice of the device."""
+    folder = Path(resnet.__file__).parent
+    naming = [file.name for file in folder.glob("*.py") if "cuda" in file.read_text().lower()]
+    assert sorted(naming) == ["devices.py", "training.py"]  # the latter in its documentation
+    assert ".cuda(" not in "".join(file.read_text() for file in folder.glob("*.py"))

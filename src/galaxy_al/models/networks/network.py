@@ -218,7 +218,12 @@ def inputs_of(pool: Any, shape: Shape) -> Any:
             )
         return table
     if isinstance(items, np.ndarray):
-        if items.ndim != 4 or items.shape[3] != 3 or items.dtype != np.uint8:
+        if (
+            items.ndim != 4
+            or items.shape[3] != 3
+            or not all(items.shape[1:3])
+            or items.dtype != np.uint8
+        ):
             raise _wrong_items(shape.network, "N x H x W x 3 bytes", items)
         if shape.image_size in (None, items.shape[1:3]):
             return items
