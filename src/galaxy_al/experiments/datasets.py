@@ -119,20 +119,20 @@ def _thinned(data: LabeledPool) -> LabeledPool:
 def _small(data: LabeledPool) -> LabeledPool:
     """10,000 random examples, as many of each class as the whole pool has of them."""
     rng, counts = np.random.default_rng(0), np.bincount(data.truth)
-    wanted = _rounded_shares(counts, min(SMALL_SIZE, len(data.truth)))
+    wanted = _scaled(counts, min(SMALL_SIZE, len(data.truth)))
     kept = np.concatenate(
         [rng.permutation(np.flatnonzero(data.truth == k))[:count] for k, count in enumerate(wanted)]
     )
     return _taken(data, np.sort(kept), f"{SMALL_SIZE} of them")
 
 
-def _rounded_shares(counts: NDArray[np.int64], total: int) -> list[int]:
-    """Whole numbers in about the ratio of the counts that add up; the largest fractions go up."""
+def _scaled(counts: NDArray[np.int64], total: int) -> list[int]:
+    """Whole numbers in about the same ratio that add up; the largest fractions are rounded up."""
     exact = counts * total / counts.sum()
-    shares = np.floor(exact).astype(int)
-    most = np.argsort(shares - exact, kind="stable")[: total - shares.sum()]
-    shares[most] += 1
-    return [int(share) for share in shares]
+    scaled = np.floor(exact).astype(int)
+    most = np.argsort(scaled - exact, kind="stable")[: total - scaled.sum()]
+    scaled[most] += 1
+    return [int(count) for count in scaled]
 
 
 def _taken(data: LabeledPool, kept: NDArray[np.intp], how: str) -> LabeledPool:
