@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +28,7 @@ def complete_run(run: Run, rounds: int, path: Path) -> None:
 
     A run that was interrupted resumes, and gives exactly the same numbers.
     """
+    gc.collect()  # the learner of the run before: it and its session refer to each other
     data = load_labeled_pool(run.setting, run.head.takes_images)
     results = Results(path)
     results.begin(run, n_examples=len(data.truth), n_rare=data.n_rare, data=data.source)
