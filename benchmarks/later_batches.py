@@ -2,8 +2,8 @@
 
 Run:  GALAXY_AL_DATA=DIR OMP_NUM_THREADS=1 .venv/bin/python benchmarks/later_batches.py
 
-SVHN's 73,257 embeddings of 256 columns, 3,000 labels, half of them rare, batches of 100. "From scratch" is
-a new strategy on the labels of the later batch, whose picks must be the same.
+SVHN has 73,257 embeddings of 256 columns; 3,000 labels, half of them rare, batches of 100. "From
+scratch" is a new strategy on the labels of the later batch, whose picks must be the same.
 """
 
 from __future__ import annotations
