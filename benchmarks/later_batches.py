@@ -31,9 +31,8 @@ def main():
         embeddings = content["embeddings"].astype(np.float32)
         truth = np.minimum(content["labels"].astype(int), 1)
     rng = np.random.default_rng(0)
-    print(
-        "| strategy | first, s | later, s | from scratch, s | later / first | later / from scratch | same |"
-    )
+    columns = "first, s", "later, s", "from scratch, s", "later / first", "later / from scratch"
+    print(f"| strategy | {' | '.join(columns)} | same |")
     print("|---|---:|---:|---:|---:|---:|---|")
     for kind in (Coreset, Similar):
         labels = np.full(len(truth), -1)
