@@ -43,7 +43,7 @@ def test_results_the_other_way_round_refute_it():
     made = verdicts(accuracy, found)
     assert made["GALAXY is the most accurate (Figure 4)"] == "not confirmed"
     assert made["GALAXY saves labels, up to 30% (Figure 4)"] == "not confirmed"
-    at_search = "most-likely-positive find more rare examples than GALAXY (Figure 5)"
+    at_search = "most-likely-positive finds more rare examples than GALAXY (Figure 5)"
     assert made[at_search] == "not confirmed"
     assert made["base is more accurate than badge"] == "confirmed"
 

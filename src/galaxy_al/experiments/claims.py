@@ -111,10 +111,11 @@ def _of_galaxy(accuracy: Mapping[str, Curve], found: Mapping[str, Curve]) -> Ite
         statement = "GALAXY finds more rare examples than the methods that do not search (Figure 5)"
         yield _ahead_of_all(statement, others, _last(found), 0)
     if search:
-        statement = f"{_listed(search)} find more rare examples than GALAXY (Figure 5)"
+        verbs = ("finds", "is") if len(search) == 1 else ("find", "are")
+        statement = f"{_listed(search)} {verbs[0]} more rare examples than GALAXY (Figure 5)"
         behind = {label: -values for label, values in _last(found).items()}
         yield _ahead_of_all(statement, search, behind, 0)
-        statement = f"{_listed(search)} are less accurate than GALAXY (Figure 5)"
+        statement = f"{_listed(search)} {verbs[1]} less accurate than GALAXY (Figure 5)"
         yield _ahead_of_all(statement, search, _areas(accuracy), 3)
     graphs = [label for label in accuracy if label.startswith("s2")]
     if graphs:
