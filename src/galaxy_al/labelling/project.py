@@ -22,7 +22,7 @@ from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.settings import ProjectSettings
-from galaxy_al.models.embedders import full_name, load_embedder
+from galaxy_al.models.embedders import full_name, known_as, load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.heads import make_trainer
 from galaxy_al.models.protocols import Embedder
@@ -195,7 +195,7 @@ def embedder_of_pool(project: Project) -> Embedder | None:
     if not pool.manifest.embedder:
         return None
     embedder = load_embedder(pool.kind, pool.manifest.embedder, records=records)
-    if f"{embedder.name} {embedder.version}" != pool.manifest.model:
+    if known_as(embedder.name, embedder.version) != pool.manifest.model:
         raise GalaxyError(
             f"The shards were made by {pool.manifest.model!r}, and here is {embedder.version!r}."
         )
