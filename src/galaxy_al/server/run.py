@@ -28,6 +28,7 @@ _SWITCH_SECONDS = 0.0005  # a tenth of Python's default: requests must not wait 
 def serve(
     folder: Path,
     *,
+    scheduler: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8000,
     name: str = "",
@@ -38,6 +39,8 @@ def serve(
 
     Parameters
     ----------
+    scheduler
+        As of `open_project`.
     host
         Any address but this machine's own needs a token, which is made and shown at the start.
     port
@@ -51,7 +54,7 @@ def serve(
     token = None if is_local and not name else new_token()
     with _locked(folder), closing(listen(host, port)) as listening:
         tell(f"Opening {folder} …")
-        project = open_project(folder)
+        project = open_project(folder, scheduler)
         service = Service(project)
         port = listening.getsockname()[1]
         address = f"http://{_reachable(host)}:{port}"
