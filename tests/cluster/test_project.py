@@ -11,6 +11,7 @@ from galaxy_al.cluster.sharded_pool import ShardedPool
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.project import create_project, open_project
 from galaxy_al.labelling.service import Service
+from galaxy_al.models.embedders import known_as
 from galaxy_al.server.search import Finder
 from support.commands import read_csv, run
 from support.onnx_models import text_model, write_tokenizer
@@ -217,6 +218,27 @@ def test_shards_of_another_model_are_not_predicted(mails):
     (shards / "manifest.json").write_text(re.sub(r'"model": ".*"', '"model": "other 1"', text))
     result = run("predict", mails / "project" / "model", shards, fails=True)
     assert "were made by 'other 1'" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("pool", "option", "what"),
+    [
+        ("mails.csv", "--scheduler", "that is not in"),
+        ("shards", "--column", "in"),
+        ("shards", "--kind", "in"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(mails, pool, option, what):
+    run("train", mails / "project")
+    model = mails / "project" / "model"
+    said = run("predict", model, mails / pool, option, "local", fails=True).output
+    assert f"{option} does not apply to a pool {what} shards." in said
+
+
+def test_a_model_whose_version_is_its_name_is_named_once():
+    assert known_as("minilm", "minilm") == "minilm"
+    assert known_as("clip", "2") == "clip 2"
+    assert known_as("", "") == ""
 
 
 @pytest.mark.parametrize("command", ["predict", "export"])

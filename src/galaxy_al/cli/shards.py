@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from galaxy_al.cli.data import pool_options, report_problems
+from galaxy_al.cli.data import pool_options, report_problems, scheduler_option
 
 if TYPE_CHECKING:
     from galaxy_al.cluster.planning import Made
 
-_scheduler_option = click.option(
-    "--scheduler",
-    help="A dask scheduler, as tcp://host:8786, or local.  [default: processes on this machine]",
+_scheduler_option = scheduler_option(
+    "A dask scheduler, as tcp://host:8786, or local.  [default: processes on this machine]"
 )
 
 

@@ -35,7 +35,7 @@ def serve(
     opens_page: bool = True,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Serve a project until interrupted.
+    """Serve a project until interrupted, or until its scheduler is lost.
 
     Parameters
     ----------
@@ -76,6 +76,8 @@ def serve(
                 make_server(app).run(sockets=[listening])
             if service.training.is_running:
                 tell("Waiting for the training to finish …")
+        if app.state.ending.reason is not None:
+            raise app.state.ending.reason
 
 
 def _host_name(name: str) -> str:
@@ -103,10 +105,15 @@ def make_server(app: FastAPI) -> uvicorn.Server:
             app.state.broadcast.close()
             await super().shutdown(sockets)
 
+        def stop(self) -> None:
+            self.should_exit = True
+
     config = uvicorn.Config(
         app, log_level="warning", timeout_graceful_shutdown=3, server_header=False
     )
-    return Server(config)
+    server = Server(config)
+    app.state.ending.stop = server.stop
+    return server
 
 
 @contextmanager
