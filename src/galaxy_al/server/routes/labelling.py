@@ -31,7 +31,7 @@ def _next(service: Service, annotator: str, ahead: bool) -> Next:
 
 
 def _next_after(service: Service, annotator: str, ahead: bool, ending: Ending) -> Next:
-    """The next question after what is stored: if there is none, that is no reason to refuse."""
+    """The next question after what is stored; a failure here must not look like a refusal."""
     try:
         return _next(service, annotator, ahead)
     except GalaxyError as error:
