@@ -83,7 +83,7 @@ class Learner:
         All random choices follow from it.
     texts
         The texts of the pool, if it has any. If the goal is to find all and the head ``"auto"``,
-        their words count beside the embeddings: see `WordTrainer`.
+        their words count beside the embeddings: see `WordTrainer`. Not for a pool in shards.
     explore
         What asks until two classes are known; by default the strategy's own explorer, or random if
         it has none.
