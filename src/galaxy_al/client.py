@@ -98,6 +98,8 @@ class Client:
 
     @staticmethod
     def _example(answer: dict[str, Any]) -> dict[str, Any] | None:
+        if answer.get("problem"):
+            raise RequestFailed(answer["problem"])
         found = answer["example"]
         return found and {key: value for key, value in found.items() if value is not None}
 

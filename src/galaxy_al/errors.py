@@ -8,6 +8,7 @@
         │   └── NotFound        no example or class has this name
         ├── PoolExhausted       nothing is left to ask
         ├── UnreadableImage     a file cannot be opened as an image
+        ├── LostScheduler       the scheduler of a cluster is gone
         └── Taken               another annotator has the example, or has answered it
 
 `InvalidArgument` is a `ValueError` too. Any other exception is a bug.
@@ -37,6 +38,10 @@ class PoolExhausted(GalaxyError):  # noqa: N818 - reads as what happened
 
 class UnreadableImage(GalaxyError):  # noqa: N818 - reads as what happened
     """A file cannot be opened as an image."""
+
+
+class LostScheduler(GalaxyError):  # noqa: N818 - reads as what happened
+    """The scheduler of a cluster is gone, and what its workers had with it."""
 
 
 class Taken(GalaxyError):  # noqa: N818 - reads as what happened

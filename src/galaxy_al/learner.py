@@ -16,6 +16,7 @@ from galaxy_al.goals import DEFAULT_GOAL, find_goal
 from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.heads import make_trainer
 from galaxy_al.models.protocols import AnyHead, TrainedModel
+from galaxy_al.models.sklearn_head import HeadTrainer
 from galaxy_al.models.words import WordTrainer
 from galaxy_al.shards import ShardedTable
 from galaxy_al.snapshot import Snapshot, checked_table
@@ -82,7 +83,7 @@ class Learner:
         All random choices follow from it.
     texts
         The texts of the pool, if it has any. If the goal is to find all and the head ``"auto"``,
-        their words count beside the embeddings: see `WordTrainer`.
+        their words count beside the embeddings: see `WordTrainer`. Not for a pool in shards.
     explore
         What asks until two classes are known; by default the strategy's own explorer, or random if
         it has none.
@@ -126,13 +127,10 @@ class Learner:
         self._trainer = make_trainer(
             head, n_classes=n_classes, seed=seed, needs=self.strategy.needs
         )
-        if isinstance(self.pool, ShardedTable) and isinstance(head, str) and head != "auto":
-            raise InvalidArgument(
-                f"The head {head!r} needs the whole pool at once, and this one is in shards. "
-                "Choose: auto."
-            )
         if texts is not None and self.goal.is_eager and isinstance(self._trainer, AutoTrainer):
             self._trainer = WordTrainer(self._trainer, texts)
+        if isinstance(self.pool, ShardedTable):
+            _check_works_on_shards(head, self._trainer)
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self.seconds = Seconds()
         self.model = self._trainer.fit(self.pool, {})
@@ -285,6 +283,20 @@ class Learner:
         if asking is self.explore:
             return self.batch_size
         return self.goal.next_batch(n_labels, self.batch_size)
+
+
+def _check_works_on_shards(head: AnyHead, trainer: Any) -> None:
+    """Refuse what would bring a pool in shards here; a trainer of your own may know better."""
+    if (isinstance(head, str) and head != "auto") or isinstance(trainer, HeadTrainer):
+        raise InvalidArgument(
+            f"The head {head!r} needs the whole pool at once, and this one is in shards. "
+            "Choose: auto."
+        )
+    if isinstance(trainer, WordTrainer):
+        raise InvalidArgument(
+            "The words of texts need the whole pool at once, and this one is in shards. Leave out "
+            "texts."
+        )
 
 
 def checked_pool(pool: Any) -> Any:

@@ -110,24 +110,81 @@ def test_examples_that_are_gone_keep_their_vectors_and_others_are_renewed(tmp_pa
     del texts["m6"]
     assert make(write(texts), tmp_path / "shards", **options).n_made == 1
     pool = ShardedPool(tmp_path / "shards")
-    assert pool.bad == {6: "It is gone."}
+    assert pool.bad == {6: "'m6' is gone."}
     assert pool.items[5] == "another text"
     is_same = (np.asarray(pool.vectors) == before).all(axis=1)
     assert is_same.tolist() == [i != 5 for i in range(9)]
     assert make(write(texts), tmp_path / "shards", **options).n_made == 0
 
 
-@pytest.mark.parametrize("harm", ["missing", "short"])
-def test_a_shard_whose_file_is_missing_or_cut_short_is_made_again(tmp_path, make, harm):
+@pytest.mark.parametrize("harm", ["missing", "short", "changed"])
+def test_a_shard_whose_file_is_not_what_it_was_is_made_again(tmp_path, make, harm):
     path = save(tmp_path / "x" / "a.npy", normal(30))
     make(path, tmp_path / "shards", rows=10)
     before, file = files(tmp_path / "shards"), tmp_path / "shards" / "000001.npy"
     if harm == "missing":
         file.unlink()
-    else:
+    elif harm == "short":
         os.truncate(file, 100)
-    assert make(path, tmp_path / "shards", rows=10).n_made == 1
+    else:
+        file.write_bytes(file.read_bytes()[:-4] + b"none")
+        with pytest.raises(GalaxyError, match=r"has changed since .* run `galaxy-al embed` again"):
+            ShardedPool(tmp_path / "shards").check()
+    made = make(path, tmp_path / "shards", rows=10)
+    assert made.n_made == 1
+    assert made.changed == (("000001.npy",) if harm == "changed" else ())
     assert files(tmp_path / "shards") == before
+
+
+def test_ids_that_have_changed_are_refused(tmp_path, mails, make):
+    write, options = mails
+    path = write({f"m{i}": f"mail number {i}" for i in range(9)})
+    make(path, tmp_path / "shards", **options)
+    file = tmp_path / "shards" / "000001.arrow"
+    file.write_bytes(file.read_bytes().replace(b"m5", b"q5"))
+    with pytest.raises(GalaxyError, match=r"000001\.arrow is missing or has changed.* Put it back"):
+        make(path, tmp_path / "shards", **options)
+
+
+def test_rows_are_remembered_and_others_are_for_new_shards(tmp_path, make):
+    vectors, path = normal(60), tmp_path / "x" / "a.npy"
+    made = []
+    for count, rows in ((20, 10), (40, None), (60, 20)):
+        options = {} if rows is None else {"rows": rows}
+        made.append(make(save(path, vectors[:count]), tmp_path / "shards", **options))
+    assert [shard.rows for shard in made[-1].manifest.shards] == [10, 10, 10, 10, 20]
+    assert [each.has_other_rows for each in made] == [False, False, True]
+
+
+def test_the_command_says_what_it_made_again_and_what_it_kept(tmp_path):
+    path = save(tmp_path / "x" / "a.npy", normal(30))
+    run("embed", path, "--out", tmp_path / "shards", "--rows", "10")
+    file = tmp_path / "shards" / "000001.npy"
+    file.write_bytes(file.read_bytes()[:-4] + b"none")
+    said = run("embed", path, "--out", tmp_path / "shards", "--rows", "30").output
+    assert "000001.npy had changed and was made again." in said
+    assert "The shards that were there keep their rows. --rows is for new ones." in said
+    assert "30 embeddings in 3 shards, 0 of them new" in said
+
+
+def test_a_manifest_of_a_later_version_is_not_overwritten(tmp_path, make):
+    path = save(tmp_path / "x" / "a.npy", normal(30))
+    make(path, tmp_path / "shards")
+    manifest = tmp_path / "shards" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 2'))
+    before = files(tmp_path / "shards")
+    with pytest.raises(GalaxyError, match=r"manifest\.json was written by a newer galaxy-al"):
+        make(path, tmp_path / "shards")
+    assert files(tmp_path / "shards") == before
+    manifest.write_text("{")  # it is made again from what is known about the shards
+    assert len(make(path, tmp_path / "shards").manifest.shards) == 1
+
+
+def test_a_scheduler_that_cannot_be_reached_leaves_nothing(tmp_path):
+    path = save(tmp_path / "x" / "a.npy", normal(30))
+    with pytest.raises(GalaxyError, match="Cannot reach a scheduler"):
+        embed_into_shards(load_pool(path), path, str(tmp_path / "s"), scheduler="tcp://127.0.0.1:1")
+    assert not (tmp_path / "s").exists()
 
 
 def test_what_was_chosen_before_is_remembered(tmp_path, mails, make):
@@ -172,7 +229,7 @@ def test_file_names_that_are_not_unicode(tmp_path, make):
     make(folder, tmp_path / "shards", **options)
     pool = ShardedPool(tmp_path / "shards")
     assert pool.ids[:] == ["a.png", r"b\xff.png"]
-    assert pool.bad == {1: "Its name is not valid Unicode."}
+    assert pool.bad == {1: r"'b\\xff.png' is not valid Unicode."}
     assert make(folder, tmp_path / "shards", **options).n_made == 0
 
 

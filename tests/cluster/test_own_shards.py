@@ -1,5 +1,7 @@
 """Shards that other software has made: taken as they are, and refused with a reason."""
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,6 +41,10 @@ def save_array(path, vectors, ids=None):
 
 
 def manifest(folder, client, **options):
+    return write(folder, client, **options).manifest
+
+
+def write(folder, client, **options):
     return write_manifest(str(folder), scheduler=client.scheduler.address, **options)
 
 
@@ -127,6 +133,51 @@ def test_new_files_come_after_those_that_are_known(tmp_path, client):
     assert manifest(tmp_path, client) == second
 
 
+@pytest.mark.parametrize("which", ["a.npy", "a.ids.npy"])
+def test_a_file_of_the_same_size_that_has_changed_is_read_again(tmp_path, client, which):
+    ids = [f"x{i}" for i in range(10)]
+    save_array(tmp_path / "a.npy", vectors_of(6), np.array(ids[:6]))
+    save_array(tmp_path / "b.npy", vectors_of(4, seed=1), np.array(ids[6:]))
+    before = write(tmp_path, client)
+    assert (before.n_made, before.changed) == (2, ())
+    vectors = vectors_of(6, seed=2) if which == "a.npy" else vectors_of(6)
+    ids[0] = "x0" if which == "a.npy" else "q0"
+    save_array(tmp_path / "a.npy", vectors, np.array(ids[:6]))
+    with pytest.raises(GalaxyError, match=r"has changed since .* run .*`galaxy-al manifest`"):
+        ShardedPool(tmp_path).check()
+    after = write(tmp_path, client)
+    assert (after.n_made, after.changed) == (0, (which,))
+    assert after.manifest.shards[1] == before.manifest.shards[1]
+    pool = ShardedPool(tmp_path)
+    np.testing.assert_array_equal(np.asarray(pool.vectors)[:6], vectors)
+    assert pool.ids[:] == ids
+
+
+def test_a_changed_file_keeps_the_model(tmp_path, client):
+    save_array(tmp_path / "a.npy", vectors_of(3))
+    manifest(tmp_path, client, model="clip")
+    save_array(tmp_path / "a.npy", vectors_of(5))
+    made = manifest(tmp_path, client)
+    assert (made.model, made.shards[0].model, made.starts) == ("clip", "clip", [0, 5])
+
+
+def test_a_model_can_be_named_later(tmp_path, client):
+    save_array(tmp_path / "a.npy", vectors_of(3))
+    assert manifest(tmp_path, client).model == ""
+    made = manifest(tmp_path, client, model="clip")
+    assert (made.model, made.shards[0].model) == ("clip", "clip")
+    assert Manifest.read(str(tmp_path)) == made
+
+
+def test_the_command_says_what_has_changed(tmp_path):
+    save_array(tmp_path / "own" / "a.npy", vectors_of(3))
+    assert "3 embeddings in 1 shard, 1 of them new: " in run("manifest", tmp_path / "own").output
+    save_array(tmp_path / "own" / "a.npy", vectors_of(3, seed=1))
+    said = run("manifest", tmp_path / "own").output
+    assert "a.npy has changed and was read again." in said
+    assert "in 1 shard, 0 of them new and 1 of their files changed: " in said
+
+
 class TestRefused:
     def check(self, folder, client, match, **options):
         before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -167,7 +218,14 @@ class TestRefused:
         save_array(tmp_path / "a.npy", vectors_of(3))
         manifest(tmp_path, client, model="clip")
         save_array(tmp_path / "b.npy", vectors_of(3))
-        self.check(tmp_path, client, "the model 'clip' and .* has 'siglip'", model="siglip")
+        match = "were made by 'clip' and not by 'siglip'"
+        self.check(tmp_path, client, match, model="siglip")
+
+    def test_another_model_without_new_files(self, tmp_path, client):
+        save_array(tmp_path / "a.npy", vectors_of(3))
+        manifest(tmp_path, client, model="clip")
+        match = "were made by 'clip' and not by 'siglip'"
+        self.check(tmp_path, client, match, model="siglip")
 
     def test_some_shards_without_ids(self, tmp_path, client):
         save_array(tmp_path / "a.npy", vectors_of(2), np.array(["x", "y"]))
@@ -212,11 +270,22 @@ class TestRefused:
         (tmp_path / "plan.json").write_text("{}")
         self.check(tmp_path, client, "was made by `galaxy-al embed`")
 
-    def test_a_known_file_that_has_changed(self, tmp_path, client):
-        save_parquet(tmp_path / "a.parquet", vectors_of(3), ["x", "y", "z"])
+    def test_rows_that_would_get_other_ids(self, tmp_path, client):
+        for name in ("a.npy", "b.npy"):
+            save_array(tmp_path / name, vectors_of(3))
         manifest(tmp_path, client)
-        save_parquet(tmp_path / "a.parquet", vectors_of(3), ["x", "y", "q"])
-        self.check(tmp_path, client, r"a\.parquet has changed since the manifest")
+        save_array(tmp_path / "a.npy", vectors_of(4))
+        self.check(tmp_path, client, r"a\.npy had 3 rows and now has 4, so all rows after it")
+
+    def test_a_file_that_is_cut_short(self, tmp_path, client):
+        save_array(tmp_path / "a.npy", vectors_of(300))
+        os.truncate(tmp_path / "a.npy", 1000)
+        self.check(tmp_path, client, r"Cannot read .*a\.npy: it is cut short\.")
+
+    def test_a_manifest_of_a_later_format(self, tmp_path, client):
+        save_array(tmp_path / "a.npy", vectors_of(3))
+        (tmp_path / "manifest.json").write_text('{"format": 99}')
+        self.check(tmp_path, client, r"manifest\.json was written by a newer galaxy-al")
 
     def test_a_known_file_that_is_gone(self, tmp_path, client):
         for name in ("a.npy", "b.npy"):
@@ -273,5 +342,5 @@ def test_ids_are_distinct_exactly_when_a_set_says_so(monkeypatch, shards):
 def test_the_command(tmp_path):
     save_array(tmp_path / "a.npy", vectors_of(30))
     said = run("manifest", tmp_path)
-    assert "30 embeddings in 1 shards" in said.output
+    assert "30 embeddings in 1 shard, 1 of them new" in said.output
     run("init", tmp_path / "project", "--shards", tmp_path, "--classes", "rare", "--other", "rest")

@@ -4,10 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+from galaxy_al import Learner
+from galaxy_al.cluster.sharded_pool import ShardedPool
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.labelling.project import create_project, open_project
 from galaxy_al.labelling.service import Service
+from galaxy_al.models.embedders import known_as
 from galaxy_al.server.search import Finder
 from support.commands import read_csv, run
 from support.onnx_models import text_model, write_tokenizer
@@ -119,13 +123,44 @@ def test_labels_are_imported_by_id(pool):
     assert "30 labels (30 imported)" in run("status", folder / "project").output
 
 
-def test_strategies_that_need_the_whole_pool_are_refused(pool):
-    folder, _ = pool
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--strategy", "badge"], "needs the whole pool at once"),
+        (["--head", "mlp"], "needs the whole pool at once"),
+        (["--column", "x"], "--column does not apply to a pool in shards"),
+        (["--embedder", "clip"], "--embedder does not apply to a pool in shards"),
+        ([], r"000002\.npy has changed"),
+    ],
+)
+@pytest.mark.parametrize("imports", [False, True])
+def test_a_project_that_is_refused_leaves_nothing(pool, options, match, imports):
+    folder, truth = pool
+    if not options:
+        file = folder / "shards" / "000002.npy"
+        file.write_bytes(file.read_bytes()[:-4] + b"none")
+    if imports:
+        (folder / "known.csv").write_text(f"id,label\n{next(iter(truth))},fine\n")
+        options = [*options, "--import-labels", folder / "known.csv"]
     result = run(
         "init", folder / "project", "--shards", folder / "shards",
-        "--classes", "dent", "--other", "fine", "--strategy", "badge", fails=True,
+        "--classes", "dent", "--other", "fine", *options, fails=True,
     )  # fmt: skip
-    assert "needs the whole pool at once" in str(result.exception)
+    assert re.search(match, f"{result.output} {result.exception}")
+    assert not (folder / "project").exists()
+
+
+@pytest.mark.parametrize("head", [LogisticRegression(), lambda seed: LogisticRegression()])
+def test_a_classifier_that_needs_the_whole_pool_is_refused(pool, head):
+    with pytest.raises(InvalidArgument, match=r"The head .* needs the whole pool at once"):
+        Learner(ShardedPool(pool[0] / "shards"), n_classes=2, head=head)
+
+
+def test_the_words_of_texts_are_refused(pool):
+    shards, texts = ShardedPool(pool[0] / "shards"), ["a text"] * SIZE
+    with pytest.raises(InvalidArgument, match=r"need the whole pool at once.* Leave out texts"):
+        Learner(shards, n_classes=2, goal="find-all", texts=texts)
+    Learner(shards, n_classes=2, texts=texts)  # this goal does not look at words
 
 
 @pytest.fixture
@@ -183,6 +218,27 @@ def test_shards_of_another_model_are_not_predicted(mails):
     (shards / "manifest.json").write_text(re.sub(r'"model": ".*"', '"model": "other 1"', text))
     result = run("predict", mails / "project" / "model", shards, fails=True)
     assert "were made by 'other 1'" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("pool", "option", "what"),
+    [
+        ("mails.csv", "--scheduler", "that is not in"),
+        ("shards", "--column", "in"),
+        ("shards", "--kind", "in"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(mails, pool, option, what):
+    run("train", mails / "project")
+    model = mails / "project" / "model"
+    said = run("predict", model, mails / pool, option, "local", fails=True).output
+    assert f"{option} does not apply to a pool {what} shards." in said
+
+
+def test_a_model_whose_version_is_its_name_is_named_once():
+    assert known_as("minilm", "minilm") == "minilm"
+    assert known_as("clip", "2") == "clip 2"
+    assert known_as("", "") == ""
 
 
 @pytest.mark.parametrize("command", ["predict", "export"])

@@ -1,6 +1,7 @@
 """Pools in shards on a server that speaks S3."""
 
 import os
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -84,6 +85,44 @@ def test_what_is_not_there_is_named(bucket):
         ShardedPool(f"{bucket}/none")
     with pytest.raises(GalaxyError, match=r"s3://no-bucket/none is not a pool in shards"):
         ShardedPool("s3://no-bucket/none")
+
+
+@pytest.fixture
+def shards(bucket, client, tmp_path):
+    """Three shards on S3, fetched once, with what is in the middle one."""
+    import s3fs
+
+    folder = f"{bucket}/{uuid4().hex}"
+    vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    np.savez(tmp_path / "pool.npz", embeddings=vectors, ids=[f"x{i}" for i in range(30)])
+
+    def make():
+        options = {"scheduler": client.scheduler.address, "rows": 10}
+        pool = load_pool(tmp_path / "pool.npz")
+        return embed_into_shards(pool, tmp_path / "pool.npz", folder, **options)
+
+    make()
+    ShardedPool(folder).check()
+    return folder, make, f"{folder}/000001.npy", s3fs.S3FileSystem(use_listings_cache=False)
+
+
+@pytest.mark.parametrize("harm", ["missing", "short", "changed"])
+def test_what_has_changed_is_noticed_although_it_was_fetched_before(shards, client, harm):
+    folder, make, middle, files = shards
+    content = files.cat_file(middle)
+    if harm == "missing":
+        files.rm_file(middle)
+    else:
+        files.pipe_file(middle, content[:-4] if harm == "short" else content[:-4] + b"none")
+    match = {"missing": "is missing", "short": "bytes instead of", "changed": "has changed"}[harm]
+    for scheduler in (None, client.scheduler.address):
+        with pytest.raises(GalaxyError, match=match), ShardedPool(folder, scheduler=scheduler) as p:
+            p.check()
+    made = make()
+    assert made.n_made == 1
+    assert made.changed == (("000001.npy",) if harm == "changed" else ())
+    assert files.cat_file(middle) == content
+    ShardedPool(folder).check()
 
 
 def test_shards_of_your_own(bucket, client, tmp_path):

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import socket
 import sys
 import threading
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from distributed import LocalCluster
 from PIL import Image
 
 from galaxy_al import Learner
-from galaxy_al.cluster import sharded_pool
+from galaxy_al.cluster import connecting, sharded_pool
 from galaxy_al.cluster.connecting import check_versions
 from galaxy_al.cluster.embedding import embed_into_shards
 from galaxy_al.cluster.parts import ClusterParts
@@ -233,7 +235,8 @@ class TestBrokenShards:
             ShardedPool(folder)
 
     def test_no_manifest(self, tmp_path):
-        with pytest.raises(GalaxyError, match="is not a pool in shards"):
+        match = r"is not a pool in shards.*`galaxy-al embed`.*`galaxy-al manifest`.* it continues"
+        with pytest.raises(GalaxyError, match=match):
             ShardedPool(tmp_path)
 
     def test_a_manifest_that_is_none(self, shards):
@@ -251,6 +254,33 @@ def test_a_scheduler_that_cannot_be_reached(shards, address):
     folder, _ = shards
     with pytest.raises(GalaxyError, match=f"Cannot reach a scheduler at {address}"):
         ShardedPool(folder, scheduler=address)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (b"", "no answer in 1 seconds"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what answers there is not a dask scheduler"),
+    ],
+)
+def test_a_port_that_is_not_a_scheduler(shards, monkeypatch, reply, reason):
+    monkeypatch.setattr(connecting, "_SECONDS", 1)
+    held = []
+
+    def answer():
+        with suppress(OSError):  # the test has ended
+            while True:
+                held.append(listening.accept()[0])
+                held[-1].sendall(reply)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(GalaxyError, match=f"Cannot reach a scheduler at {address}: {reason}"):
+            ShardedPool(shards[0], scheduler=address)
+        listening.shutdown(socket.SHUT_RDWR)
+    for connection in held:
+        connection.close()
 
 
 def test_a_scheduler_that_dies(shards):

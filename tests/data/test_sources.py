@@ -405,4 +405,4 @@ def test_the_command_lists_the_settings(monkeypatch, tmp_path):
     rows = {line.split()[0]: line.split() for line in lines[1:9]}
     assert rows["cifar100-10"][:6] == ["cifar100-10", "10", "4,500", "45,500", "0.0110", "not"]
     assert rows["svhn-3"] == ["svhn-3", "3", "18,809", "54,448", "0.2546", "downloaded"]
-    assert str(tmp_path) in lines[9]
+    assert str(tmp_path) in lines[-1]

@@ -55,6 +55,12 @@ def empty_page(browser, tmp_path_factory):
         ([*READY, DENT, ["undo"], DENT], "undoing", "b", ["/api/label"]),
         ([*READY, DENT, ["reply", {"example": B, "ahead": {}}]], "ready", "b", []),
         ([*READY, DENT, ["reply", {"example": C, "ahead": {}}]], "swapped", "c", []),
+        (
+            [*READY, DENT, ["reply", {"example": None, "ahead": {}, "problem": "no"}]],
+            "empty",
+            None,
+            [],
+        ),
         ([*READY, DENT, ["reply", {"example": C, "ahead": {}}], DENT], "swapped", "c", []),
         ([*READY, DENT, ["reply", {"example": C, "ahead": {}}], ["pause"]], "ready", "c", []),
         (

@@ -43,6 +43,15 @@ def data_list() -> None:
     click.echo(f"Archives are stored in {home_folder()}. Set GALAXY_AL_HOME to change this.")
 
 
+def scheduler_option(help: str) -> Callable[..., Any]:
+    """Add the option --scheduler; ``none`` is given on as the empty name."""
+
+    def read(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+        return "" if given == "none" else given
+
+    return click.option("--scheduler", callback=read, help=help)
+
+
 def pool_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the argument POOL, a path, and the options that say how to read a table."""
     return _table_options(click.argument("pool", type=click.Path(path_type=Path)), command)

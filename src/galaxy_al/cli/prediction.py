@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from galaxy_al.cli.data import pool_or_address_options, report_problems
+from galaxy_al.cli.data import pool_or_address_options, report_problems, scheduler_option
 from galaxy_al.errors import GalaxyError
 
 
@@ -33,7 +33,7 @@ def numbers_by_class(text: str | None, option: str, classes: Sequence[str]) -> d
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @pool_or_address_options
-@click.option("--scheduler", help="For a pool in shards: a dask scheduler, or local.")
+@scheduler_option("For a pool in shards: a dask scheduler, local, or none: this process.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -93,12 +93,17 @@ def predict(
     )
     check_options(saved, thresholds, prevalences)
     if is_remote(address) or exists(join(address, MANIFEST)):
+        for name, value in (("kind", kind), ("column", column), ("id-column", id_column)):
+            if value:
+                raise click.UsageError(f"--{name} does not apply to a pool in shards.")
         if str(output.resolve().parent) == address:
             raise GalaxyError(f"{output} would be among the shards. Write it somewhere else.")
         options = {"thresholds": thresholds, "prevalence": prevalences}
         n_predicted = _predict_shards(saved, address, output, scheduler, options)
         click.echo(f"{n_predicted:,} examples in {output}")
         return
+    if scheduler:
+        raise click.UsageError("--scheduler does not apply to a pool that is not in shards.")
     found = load_pool(Path(pool), kind=kind, column=column, id_column=id_column)
     made = predict(saved, found, thresholds=thresholds, prevalence=prevalences)
     made.write(output)
@@ -123,7 +128,7 @@ def _predict_shards(
             bad.extend(made.bad)
             yield made.columns
 
-    with ShardedPool(folder, scheduler=scheduler) as pool:
+    with ShardedPool(folder, scheduler=scheduler or None) as pool:
         write_blocks(output, blocks())
     report_problems(bad, n_predicted + len(bad), most=20)
     return n_predicted

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from galaxy_al.cli.data import scheduler_option
 from galaxy_al.errors import GalaxyError
 from galaxy_al.models.hub_models import HUB_MODELS, stronger_model
 from galaxy_al.system.extras import needs_extra
@@ -14,6 +15,9 @@ from galaxy_al.system.extras import needs_extra
 if TYPE_CHECKING:
     from galaxy_al.labelling.exports import ExportFormat
 
+_replaced_scheduler = scheduler_option(
+    "Who works on the shards from now on: a dask scheduler, local, or none: this process."
+)
 PROJECT = click.argument("project", type=click.Path(path_type=Path))
 
 
@@ -54,11 +58,7 @@ class _WithModalities(click.Command):
 @click.command(cls=_WithModalities)
 @PROJECT
 @click.option("--shards", help="A pool in shards, made by `galaxy-al embed`: a folder or s3://...")
-@click.option(
-    "--scheduler",
-    default="",
-    help="The dask scheduler whose workers work on the shards, or local.  [default: this process]",
-)
+@scheduler_option("Who works on the shards: a dask scheduler, local, or none: this process.")
 @click.option("--classes", required=True, help="The rare classes, separated by commas.")
 @click.option("--other", required=True, help="The majority class: everything else.")
 @click.option(
@@ -121,6 +121,7 @@ def init(
     if len(pools) != 1:
         flags = ", ".join(f"--{kind}" for kind in given)
         raise click.UsageError(f"Give exactly one of {flags}.")
+    _check_apply(options, shards is not None)
     if strategy:
         options["strategy"] = strategy
     names = [name.strip() for name in classes.split(",") if name.strip()]
@@ -149,8 +150,19 @@ def init(
     click.echo(f"{what} in {project}{imported}. Next: galaxy-al label {project}")
 
 
+def _check_apply(options: dict[str, Any], is_sharded: bool) -> None:
+    """Refuse options that would be ignored."""
+    useless = ("column", "id_column", "embedder") if is_sharded else ("scheduler",)
+    for name in useless:
+        if options[name]:
+            flag, where = name.replace("_", "-"), "in" if is_sharded else "that is not in"
+            raise click.UsageError(f"--{flag} does not apply to a pool {where} shards.")
+    options["scheduler"] = options["scheduler"] or ""
+
+
 @click.command()
 @PROJECT
+@_replaced_scheduler
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -166,17 +178,28 @@ def init(
 )
 @click.option("--name", default="", help="The host name of a TLS proxy in front of the server.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
-def label(project: Path, host: str, port: int, name: str, opens: bool) -> None:
+def label(
+    project: Path, scheduler: str | None, host: str, port: int, name: str, opens: bool
+) -> None:
     """Start the labelling page of a project. Several people can label at once.
 
     \b
     Example:
       galaxy-al label scratches
       galaxy-al label scratches --host 0.0.0.0 --port 9000 --no-open
+      galaxy-al label dents --scheduler tcp://head-node:8786
     """
     with needs_extra("The page", "app"):
         from galaxy_al.server.run import serve
-    serve(project, host=host, port=port, name=name, opens_page=opens, tell=click.echo)
+    serve(
+        project,
+        scheduler=scheduler,
+        host=host,
+        port=port,
+        name=name,
+        opens_page=opens,
+        tell=click.echo,
+    )
 
 
 @click.command()
@@ -222,13 +245,16 @@ def status(project: Path) -> None:
 
 @click.command()
 @PROJECT
+@_replaced_scheduler
 @click.option(
     "--format", type=_Format(), help="By default the format of the output's suffix, or csv."
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), help="By default a file in the project's folder."
 )
-def export(project: Path, format: ExportFormat | None, output: Path | None) -> None:
+def export(
+    project: Path, scheduler: str | None, format: ExportFormat | None, output: Path | None
+) -> None:
     """Export the labels: annotator, time, round, and the model's probabilities.
 
     \b
@@ -245,7 +271,7 @@ def export(project: Path, format: ExportFormat | None, output: Path | None) -> N
         output = project / format.file_name
     check_output(project, output)
     format = format or format_of(output)
-    found = labeled_examples(project)
+    found = labeled_examples(project, scheduler)
     for warning in found.warnings:
         click.echo(warning, err=True)
     if not found.entries:
@@ -256,6 +282,7 @@ def export(project: Path, format: ExportFormat | None, output: Path | None) -> N
 
 @click.command()
 @PROJECT
+@_replaced_scheduler
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -270,7 +297,9 @@ def export(project: Path, format: ExportFormat | None, output: Path | None) -> N
     "cost=MISSED:FALSE.",
 )
 @click.option("--onnx", is_flag=True, help="Also write model.onnx.")
-def train(project: Path, output: Path | None, decide: str, onnx: bool) -> None:
+def train(
+    project: Path, scheduler: str | None, output: Path | None, decide: str, onnx: bool
+) -> None:
     """Train the classifier on all labels of a project and save it with its thresholds.
 
     It prints how good the decisions are expected to be on data like the pool.
@@ -287,7 +316,7 @@ def train(project: Path, output: Path | None, decide: str, onnx: bool) -> None:
 
     output = output or project / "model"
     check_output(project, output)
-    trained = save_trained_model(project, output, decide, onnx=onnx)
+    trained = save_trained_model(project, output, decide, onnx=onnx, scheduler=scheduler)
     report = trained.report
     save_decision_figure(output / "precision-recall.png", report, trained.curves)
     click.echo(f"Trained on {sum(report.counts):,} labels: {output}")

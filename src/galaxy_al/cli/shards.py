@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from galaxy_al.cli.data import pool_options, report_problems
+from galaxy_al.cli.data import pool_options, report_problems, scheduler_option
 
-_scheduler_option = click.option(
-    "--scheduler",
-    help="A dask scheduler, as tcp://host:8786, or local.  [default: processes on this machine]",
+if TYPE_CHECKING:
+    from galaxy_al.cluster.planning import Made
+
+_scheduler_option = scheduler_option(
+    "A dask scheduler, as tcp://host:8786, or local.  [default: processes on this machine]"
 )
 
 
@@ -22,7 +25,8 @@ _scheduler_option = click.option(
 @click.option(
     "--rows",
     type=click.IntRange(min=1),
-    help="The rows of a shard.  [default: what takes 32 MB, at most 4,096 images or texts]",
+    help="The rows of a new shard.  [default: as before, or what takes 32 MB, at most 4,096 images "
+    "or texts]",
 )
 @click.option(
     "--dtype",
@@ -71,18 +75,22 @@ def embed(
             on_progress=lambda done, total: progress.update(bar, completed=done, total=total),
         )
     manifest = made.manifest
-    bad = [
-        f"Row {row} of shard {number}: {reason}"
-        for number, shard in enumerate(manifest.shards)
-        for row, reason in shard.bad.items()
-    ]
+    bad = [reason for shard in manifest.shards for reason in shard.bad.values()]
     report_problems(bad, manifest.starts[-1], most=20)
     if (found.labels != UNLABELED).any():
         click.echo("Shards have no labels. Give yours to `galaxy-al init --import-labels`.")
-    click.echo(
-        f"{manifest.starts[-1]:,} {manifest.kind} in {len(manifest.shards):,} shards, "
-        f"{made.n_made:,} of them new: {out}"
-    )
+    for name in made.changed:
+        click.echo(f"{name} had changed and was made again.")
+    if made.has_other_rows:
+        click.echo("The shards that were there keep their rows. --rows is for new ones.")
+    click.echo(f"{_summary(made)}, {made.n_made - len(made.changed):,} of them new: {out}")
+
+
+def _summary(made: Made) -> str:
+    """How many examples there are, in how many shards."""
+    n_shards = len(made.manifest.shards)
+    shards = "1 shard" if n_shards == 1 else f"{n_shards:,} shards"
+    return f"{made.manifest.starts[-1]:,} {made.manifest.kind} in {shards}"
 
 
 @click.command()
@@ -94,7 +102,8 @@ def manifest(folder: str, scheduler: str | None, model: str) -> None:
 
     FOLDER contains .npy files (a row per example; ids in NAME.ids.npy or NAME.arrow, or the rows
     are numbered) or Parquet files (columns embedding and id; text or path if you want to see more
-    than numbers). They stay as they are. Run it again to add new files.
+    than numbers). They stay as they are. Run it again when there are new files, or if some have
+    changed.
 
     \b
     Example:
@@ -104,4 +113,7 @@ def manifest(folder: str, scheduler: str | None, model: str) -> None:
     from galaxy_al.cluster.own_shards import write_manifest
 
     made = write_manifest(folder, scheduler=scheduler, model=model)
-    click.echo(f"{made.starts[-1]:,} {made.kind} in {len(made.shards):,} shards: {folder}")
+    for name in made.changed:
+        click.echo(f"{name} has changed and was read again.")
+    changed = f" and {len(made.changed):,} of their files changed" if made.changed else ""
+    click.echo(f"{_summary(made)}, {made.n_made:,} of them new{changed}: {folder}")

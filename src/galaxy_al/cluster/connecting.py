@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from galaxy_al.errors import GalaxyError, one_line
+from galaxy_al.errors import GalaxyError, LostScheduler, one_line
 from galaxy_al.system.extras import needs_extra
 from galaxy_al.version import __version__
 
@@ -59,15 +60,34 @@ def connected(scheduler: str, n_workers: int | None = None) -> Iterator[Any]:
 
 def _reach(make_client: Any, scheduler: str) -> Any:
     try:
+        with ThreadPoolExecutor(1) as threads:  # a notebook has a loop of its own in this one
+            threads.submit(asyncio.run, _greet(scheduler)).result()
         client = make_client(scheduler, timeout=_SECONDS)
-    except (OSError, TypeError, ValueError) as error:  # TypeError: tls:// without certificates
-        raise GalaxyError(f"Cannot reach a scheduler at {scheduler}: {one_line(error)}") from error
+    except Exception as error:  # of many types, depending on what listens there
+        reason = _reason(error)
+        raise GalaxyError(f"Cannot reach a scheduler at {scheduler}: {reason}") from error
     try:
         client.wait_for_workers(1, timeout=_SECONDS)
     except TimeoutError as error:
         client.close()
         raise GalaxyError(f"The scheduler at {scheduler} has no workers.") from error
     return client
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "what answers there is not a dask scheduler."
+    if isinstance(error, TimeoutError | asyncio.TimeoutError) and not str(error):
+        return f"no answer in {_SECONDS} seconds."
+    return one_line(error)
+
+
+async def _greet(scheduler: str) -> None:
+    """Shake hands as dask does: its client would wait forever for what is not a scheduler."""
+    from distributed.comm import connect
+
+    comm = await asyncio.wait_for(connect(scheduler, timeout=_SECONDS), _SECONDS)
+    comm.abort()
 
 
 def check_versions(client: Any) -> None:
@@ -90,9 +110,12 @@ def check_versions(client: Any) -> None:
             )
 
 
-def lost_scheduler() -> GalaxyError:
+def lost_scheduler() -> LostScheduler:
     """The error if the scheduler is gone."""
-    return GalaxyError("The connection to the scheduler was lost. Start again when it is back.")
+    return LostScheduler(
+        "The connection to the scheduler was lost. Start again when it is back, or with another "
+        "--scheduler."
+    )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ import numpy as np
 
 from galaxy_al.cluster.connecting import LOCAL, connected
 from galaxy_al.cluster.planning import (
+    Made,
     Plan,
     PlannedPool,
     PlannedShard,
     check_empty,
+    check_manifest,
     check_same,
     first_plan,
     plan_shards,
@@ -29,30 +31,17 @@ from galaxy_al.cluster.planning import (
     record_address,
 )
 from galaxy_al.data.pool import Pool
-from galaxy_al.data.shard_files import Manifest, Shard, ShardRecord, write_vectors
+from galaxy_al.data.shard_contents import IDS
+from galaxy_al.data.shard_files import Shard, ShardRecord, read_names, write_vectors
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError
-from galaxy_al.models.embedders import load_embedder
+from galaxy_al.models.embedders import known_as, load_embedder
 from galaxy_al.models.embedding import embedded_batches
 from galaxy_al.models.protocols import Embedder
-from galaxy_al.system.addresses import absolute, is_remote, writing_address
+from galaxy_al.system.addresses import absolute, files_in, is_remote, writing_address
 from galaxy_al.system.files import locked, make_folder
 
 _AHEAD = 2  # shards that wait for each worker
-
-
-@dataclass(frozen=True)
-class Made:
-    """What embedding a pool into shards has made.
-
-    Parameters
-    ----------
-    n_made
-        Shards that were made now; the others were there already.
-    """
-
-    manifest: Manifest
-    n_made: int
 
 
 def embed_into_shards(
@@ -79,52 +68,70 @@ def embed_into_shards(
     scheduler
         The address of a dask scheduler; by default processes on this machine.
     rows
-        In a shard; by default what takes 32 MB, and at most 4,096 images or texts.
+        In a new shard; by default as before, or what takes 32 MB, and at most 4,096 images or
+        texts.
     dtype
         Of the vectors; by default half precision, or as they are given.
     on_progress
         Called with the number of shards that are complete, and of all.
     """
     out = absolute(out)
-    with only_one(out):
-        earlier = Plan.read(out)
+    with connected(scheduler or LOCAL) as client, only_one(out):  # nothing is written before
+        check_manifest(out)
+        earlier, files = Plan.read(out), files_in(out)
         if earlier is None:
-            check_empty(out)
+            check_empty(out, files)
         else:
             embedder, dtype = embedder or earlier.embedder, dtype or earlier.dtype
         model = load_embedder(pool.kind, embedder) if pool.modality.is_embedded else None
-        now = first_plan(pool, source, model, dtype)
+        now = first_plan(pool, source, model, dtype).model_copy(update={"rows": rows})
         if earlier is None:
             now.write(out)
         else:
             check_same(earlier, now, out)
-            now = now.model_copy(update={"shards": earlier.shards})
-        planned = plan_shards(pool, source, out, now, rows)
+            kept = {"shards": earlier.shards, "rows": rows or earlier.rows}
+            now = now.model_copy(update=kept)
+        planned = plan_shards(pool, source, out, now, files)
         if earlier is not None:
             planned.check_same_pool(earlier)
-        return _make(planned, model, scheduler, on_progress)
+        made = _make(client, planned, model, on_progress)
+    is_other = earlier is not None and earlier.shards != () and now.rows != earlier.rows
+    return replace(made, has_other_rows=is_other)
 
 
 def _make(
+    client: Any,
     planned: PlannedPool,
     model: Embedder | None,
-    scheduler: str | None,
     on_progress: Callable[[int, int], None],
 ) -> Made:
     """Make the shards that are missing or have changed, then the manifest."""
     total = len(planned.plan.shards)
-    todo = [number for number in range(total) if planned.record(number) is None]
+    changed = _find_changed(client, planned)
+    todo = [n for n in range(total) if n in changed or planned.record(n) is None]
     planned.renew_names(todo)
     planned.plan.write(planned.out)
     on_progress(total - len(todo), total)
-    if todo:
-        with connected(scheduler or LOCAL) as client:
-            tasks = (_task(planned, number, model) for number in todo)
-            for done, _ in enumerate(_run(client, tasks), start=total - len(todo) + 1):
-                on_progress(done, total)
+    starts = list(accumulate((shard.rows for shard in planned.plan.shards), initial=0))
+    tasks = (_task(planned, number, starts[number], model) for number in todo)
+    for done, _ in enumerate(_run(client, tasks), start=total - len(todo) + 1):
+        on_progress(done, total)
     manifest = planned.manifest()
     manifest.write(planned.out)
-    return Made(manifest, len(todo))
+    return Made(manifest, len(todo), tuple(changed.values()))
+
+
+def _find_changed(client: Any, planned: PlannedPool) -> dict[int, str]:
+    """The shards whose vectors are not what was written, and the names of their files.
+
+    The files of the ids were checked when they were read.
+    """
+    from galaxy_al.cluster.checking import changed_files
+
+    records = enumerate(map(planned.record, range(len(planned.plan.shards))))
+    files = {number: record.vectors for number, record in records if record is not None}
+    changed = changed_files(client, planned.out, list(files.values()))
+    return {number: file.name for number, file in files.items() if file.name in changed}
 
 
 @contextmanager
@@ -150,12 +157,15 @@ class ShardTask:
         Their rows in the shard.
     unnamed
         Those of them whose names are not Unicode.
+    start
+        The index of its first row.
     model, version
         The name of the embedder, and its version; empty for vectors that are given.
     """
 
     out: str
     shard: PlannedShard
+    start: int
     kind: str
     width: int
     dtype: str
@@ -167,7 +177,7 @@ class ShardTask:
     source: str
 
 
-def _task(planned: PlannedPool, number: int, model: Embedder | None) -> ShardTask:
+def _task(planned: PlannedPool, number: int, start: int, model: Embedder | None) -> ShardTask:
     plan, places = planned.plan, planned.places[number]
     rows = np.flatnonzero(places >= 0)
     items: Any = planned.pool.modality.take(planned.pool.items, places[rows])
@@ -178,6 +188,7 @@ def _task(planned: PlannedPool, number: int, model: Embedder | None) -> ShardTas
     return ShardTask(
         out=planned.out,
         shard=plan.shards[number],
+        start=start,
         kind=plan.kind,
         width=plan.width,
         dtype=plan.dtype,
@@ -219,25 +230,37 @@ def make_shard(task: ShardTask) -> ShardRecord:
     _check_seen(task)
     gone = sorted(set(range(task.shard.rows)) - set(task.rows))
     vectors = _vectors_before(task)
-    bad = dict.fromkeys(gone, "It is gone.")
-    bad.update(dict.fromkeys(task.unnamed, "Its name is not valid Unicode."))
+    bad = dict.fromkeys(gone, "is gone.")
+    bad.update(dict.fromkeys(task.unnamed, "is not valid Unicode."))
+    problems = dict[int, str]()
     for rows, values, reasons in _vectors(task):
         with np.errstate(over="ignore"):
             vectors[rows] = values
-        bad.update(reasons)
+        problems.update(reasons)
     for row in np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist():
-        vectors[row], bad[row] = 0, f"Its vector is not finite in {task.dtype}."
+        vectors[row], bad[row] = 0, f"has a vector that is not finite in {task.dtype}."
+    problems.update(_with_ids(task, bad))
     record = ShardRecord(
         rows=task.shard.rows,
         vectors=write_vectors(task.out, task.shard.name, vectors),
         names=task.shard.names,
         source=task.source,
-        model=f"{task.model} {task.version}".strip(),
-        bad={str(row): reason for row, reason in sorted(bad.items())},
+        model=known_as(task.model, task.version),
+        bad={str(row): reason for row, reason in sorted(problems.items())},
     )
     with writing_address(record_address(task.out, task.shard.name)) as part:
         part.write_text(record.model_dump_json(indent=1), encoding="utf-8")
     return record
+
+
+def _with_ids(task: ShardTask, bad: dict[int, str]) -> dict[int, str]:
+    """Sentences about some examples of a shard that begin with their ids."""
+    if not bad:
+        return {}
+    if task.shard.names is None:
+        return {row: f"'{task.start + row}' {said}" for row, said in bad.items()}
+    ids = read_names(task.out, task.shard.names)[IDS]
+    return {row: f"{ids[row]!r} {said}" for row, said in bad.items()}
 
 
 def _check_seen(task: ShardTask) -> None:

@@ -1,12 +1,13 @@
 """A manifest for shards that were made by other software.
 
 Every file is read once, by the workers, and its checksum is taken. A later run keeps the shards
-that it knows in their order, and adds new files after them.
+that it knows in their order, reads those again that have changed, and adds new files after them.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -16,14 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from galaxy_al.cluster.checking import changed_files
 from galaxy_al.cluster.connecting import LOCAL, connected
 from galaxy_al.cluster.parts import ClusterParts
-from galaxy_al.cluster.planning import PLAN
+from galaxy_al.cluster.planning import PLAN, Made
 from galaxy_al.data.shard_contents import IDS, IDS_ENDING, PARQUET, SHOWN, open_names, read_vectors
 from galaxy_al.data.shard_files import MANIFEST, Manifest, Shard, ShardFile, ShardRecord
 from galaxy_al.errors import GalaxyError
 from galaxy_al.shards import Parts, row_blocks
-from galaxy_al.system.addresses import absolute, exists, fetch_unknown, is_remote, join, names_in
+from galaxy_al.system.addresses import (
+    FileState,
+    absolute,
+    exists,
+    fetch_unknown,
+    files_in,
+    is_remote,
+    join,
+)
 from galaxy_al.system.files import reading
 
 _AT_ONCE = 1 << 22  # hashes that are compared at once: 32 MB
@@ -40,8 +50,8 @@ class Found:
     dtype: str
 
 
-def write_manifest(folder: str, *, scheduler: str | None = None, model: str = "") -> Manifest:
-    """Write the manifest of a folder of shards, or add new files to it.
+def write_manifest(folder: str, *, scheduler: str | None = None, model: str = "") -> Made:
+    """Write the manifest of a folder of shards, or add new files and changed ones to it.
 
     Parameters
     ----------
@@ -53,35 +63,73 @@ def write_manifest(folder: str, *, scheduler: str | None = None, model: str = ""
     folder = absolute(folder)
     if exists(join(folder, PLAN)):
         raise GalaxyError(f"{folder} was made by `galaxy-al embed`. Run that again to add to it.")
-    earlier = Manifest.read(folder) if exists(join(folder, MANIFEST)) else None
+    earlier = _with_model(folder, model) if exists(join(folder, MANIFEST)) else None
     known = list(earlier.shards) if earlier else []
-    names = names_in(folder)
-    new = _new_files(names, {file.name for shard in known for file in shard.files})
+    files = files_in(folder)
+    _check_there(folder, known, files)
+    new = _new_files(files, {file.name for shard in known for file in shard.files})
     if not known and not new:
         raise GalaxyError(f"{folder} has no .npy or .parquet files.")
     with connected(scheduler or LOCAL) as client:
+        known_files = [file for shard in known for file in shard.files]
+        changed = changed_files(client, folder, known_files)
+        again = [shard for shard in known if changed & {file.name for file in shard.files}]
+        todo = [(shard.vectors.name, shard.model) for shard in again]
+        todo += [(name, model) for name in new]
         found: list[Found] = []
-        if new:
-            described = ClusterParts.of(client, new).map(partial(describe, folder, names, model))
+        if todo:
+            described = ClusterParts.of(client, todo).map(partial(describe, folder, files))
             found = described.reduce(_alone, _both)
         manifest = _joined(folder, earlier, sorted(found, key=_name))
-        manifest.check_files(folder)
-        check_distinct_ids(ClusterParts.of(client, manifest.shards_in(folder)), manifest)
+        shards = ClusterParts.of(client, manifest.shards_in(folder, files))
+        check_distinct_ids(shards, manifest)
     manifest.write(folder)
-    return manifest
+    return Made(manifest, len(new), tuple(sorted(changed)))
 
 
-def describe(folder: str, names: list[str], model: str, name: str) -> Found:
-    """What there is to know about a shard, by the name of the file of its vectors."""
+def _with_model(folder: str, model: str) -> Manifest:
+    """The manifest of an earlier run; if it names no model, with the one that you say."""
+    earlier = Manifest.read(folder)
+    if not model or model == earlier.model:
+        return earlier
+    if earlier.model:
+        raise GalaxyError(
+            f"The manifest of {folder} says that its vectors were made by {earlier.model!r} and "
+            f"not by {model!r}. Leave out --model, or remove {MANIFEST} to begin again."
+        )
+    shards = tuple(shard.model_copy(update={"model": model}) for shard in earlier.shards)
+    return earlier.model_copy(update={"model": model, "shards": shards})
+
+
+def _check_there(folder: str, known: list[ShardRecord], files: Mapping[str, FileState]) -> None:
+    """Refuse to go on without a file that is in the manifest; one that has changed may."""
+    for shard in known:
+        for file in shard.files:
+            if file.name not in files:
+                raise GalaxyError(
+                    f"A shard is missing: {join(folder, file.name)}. Put it back, or remove "
+                    f"{MANIFEST} to begin again without it."
+                )
+
+
+def describe(folder: str, files: Mapping[str, FileState], given: tuple[str, str]) -> Found:
+    """What there is to know about a shard, by the name of the file of its vectors, and its model.
+
+    Parameters
+    ----------
+    files
+        Of the folder.
+    """
+    name, model = given
     beside = (f"{Path(name).stem}.arrow", f"{Path(name).stem}{IDS_ENDING}")
-    ids = next((other for other in beside if other in names), None)
-    vectors, path = _opened(folder, name)
+    ids = next((other for other in beside if other in files), None)
+    vectors, path = _opened(folder, name, files)
     with reading(join(folder, name)):
         values = read_vectors(path, vectors.sha256)
         _check_vectors(values)
     named, columns = None, []
     if ids is not None:
-        named, path = _opened(folder, ids)
+        named, path = _opened(folder, ids, files)
     if named is not None or name.endswith(PARQUET):
         with reading(join(folder, named.name if named else name)):
             table = open_names(path, (named or vectors).sha256)
@@ -117,7 +165,7 @@ def check_distinct_ids(parts: Parts[Shard], manifest: Manifest) -> None:
             _refuse_twice(parts.reduce(partial(_with_hashes, twice), _both))
 
 
-def _new_files(names: list[str], known: set[str]) -> list[str]:
+def _new_files(names: Iterable[str], known: set[str]) -> list[str]:
     """The files with vectors that are not in the manifest."""
     return [
         name
@@ -129,10 +177,10 @@ def _new_files(names: list[str], known: set[str]) -> list[str]:
     ]
 
 
-def _opened(folder: str, name: str) -> tuple[ShardFile, Path]:
+def _opened(folder: str, name: str, files: Mapping[str, FileState]) -> tuple[ShardFile, Path]:
     """What the manifest will say about a file, and the file on this machine."""
     address = join(folder, name)
-    path = fetch_unknown(address)
+    path = fetch_unknown(address, files[name].version)
     with reading(address):
         return ShardFile.of(name, path), path
 
@@ -158,8 +206,12 @@ def _check_names(table: Any, n_rows: int) -> None:
 
 
 def _joined(folder: str, earlier: Manifest | None, new: list[Found]) -> Manifest:
-    """The manifest of all shards, if they belong together."""
-    found = [*_known(earlier), *new]
+    """The manifest of all shards, if they belong together; those read again keep their place."""
+    by_name = {_name(each): each for each in new}
+    known = _known(earlier)
+    renewed = [by_name.pop(_name(each), each) for each in known]
+    _check_same_numbers(folder, known, renewed)
+    found = [*renewed, *by_name.values()]
     first = found[0]
     for each in found:
         for what, mine, others in (
@@ -182,6 +234,17 @@ def _joined(folder: str, earlier: Manifest | None, new: list[Found]) -> Manifest
         dtype=first.dtype,
         shards=tuple(each.record for each in found),
     )
+
+
+def _check_same_numbers(folder: str, before: list[Found], now: list[Found]) -> None:
+    """Refuse other ids for rows that have not changed, as labels are stored by id."""
+    for one, other in list(zip(before, now))[:-1]:
+        if one.record.has_numbers and one.record.rows != other.record.rows:
+            raise GalaxyError(
+                f"{join(folder, _name(one))} had {one.record.rows:,} rows and now has "
+                f"{other.record.rows:,}, so all rows after it would get other ids. Give ids to the "
+                f"rows, or remove {MANIFEST} to begin again."
+            )
 
 
 def _known(earlier: Manifest | None) -> list[Found]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -13,19 +14,22 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from galaxy_al.data.pool import Pool
 from galaxy_al.data.shard_contents import IDS
-from galaxy_al.data.shard_files import Manifest, ShardFile, ShardRecord, read_names, write_names
+from galaxy_al.data.shard_files import (
+    MANIFEST,
+    ChangedFile,
+    Manifest,
+    ShardFile,
+    ShardRecord,
+    read_names,
+    refuse_newer,
+    write_names,
+)
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError
+from galaxy_al.models.embedders import known_as
 from galaxy_al.models.protocols import Embedder
 from galaxy_al.shards import row_blocks
-from galaxy_al.system.addresses import (
-    exists,
-    join,
-    names_in,
-    read_address,
-    size_of,
-    writing_address,
-)
+from galaxy_al.system.addresses import FileState, exists, join, read_address, writing_address
 from galaxy_al.system.files import digest, file_state, reading
 from galaxy_al.system.validation import validated
 
@@ -46,7 +50,13 @@ class PlannedShard(BaseModel):
 
 
 class Plan(BaseModel):
-    """The shards of a pool, made or to be made."""
+    """The shards of a pool, made or to be made.
+
+    Parameters
+    ----------
+    rows
+        Of a new shard.
+    """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -56,6 +66,7 @@ class Plan(BaseModel):
     source: str
     width: int
     dtype: str
+    rows: int | None = None
     shards: Annotated[tuple[PlannedShard, ...], Field(strict=False)] = ()
 
     @classmethod
@@ -77,7 +88,7 @@ class Plan(BaseModel):
 def first_plan(pool: Pool, source: Path, model: Embedder | None, dtype: str | None) -> Plan:
     """The plan of a pool, still without shards."""
     if model is not None:
-        width, known, usual = model.width, f"{model.name} {model.version}", "float16"
+        width, known, usual = model.width, known_as(model.name, model.version), "float16"
     else:
         vectors = pool.modality.vectors(pool.items)
         width, known = vectors.shape[1], ""
@@ -93,9 +104,17 @@ def first_plan(pool: Pool, source: Path, model: Embedder | None, dtype: str | No
     )
 
 
-def check_empty(out: str) -> None:
+def check_manifest(out: str) -> None:
+    """Refuse to overwrite a manifest of a later version; one that is broken is made again."""
+    address = join(out, MANIFEST)
+    if exists(address):
+        with suppress(json.JSONDecodeError):
+            refuse_newer(json.loads(read_address(address)), address)
+
+
+def check_empty(out: str, files: Iterable[str]) -> None:
     """Refuse a folder with files that no plan speaks of: one could be overwritten."""
-    others = [name for name in names_in(out) if not name.startswith(".")]
+    others = [name for name in files if not name.startswith(".")]
     if others:
         raise GalaxyError(f"{out} is not empty: it has {others[0]}. Choose another folder.")
 
@@ -111,12 +130,34 @@ def check_same(earlier: Plan, now: Plan, out: str) -> None:
             )
 
 
+@dataclass(frozen=True)
+class Made:
+    """What a run has made of a folder.
+
+    Parameters
+    ----------
+    n_made
+        Shards that are new or were made again; the others were there already.
+    changed
+        The files of earlier shards that were not what the manifest said.
+    has_other_rows
+        Whether new shards have another number of rows than the earlier ones.
+    """
+
+    manifest: Manifest
+    n_made: int
+    changed: tuple[str, ...] = ()
+    has_other_rows: bool = False
+
+
 @dataclass
 class PlannedPool:
     """A pool and the plan of its shards.
 
     Parameters
     ----------
+    files
+        Those that were in the folder before.
     places
         The index in the pool of each row of each shard; -1 if the example is gone.
     """
@@ -125,6 +166,7 @@ class PlannedPool:
     source: Path
     out: str
     plan: Plan
+    files: Mapping[str, FileState]
     places: list[np.ndarray[Any, np.dtype[np.intp]]] = field(default_factory=list)
 
     def source_digest(self, number: int) -> str:
@@ -145,8 +187,20 @@ class PlannedPool:
         record = read_record(self.out, self.plan.shards[number].name)
         if record is None or record.source != self.source_digest(number):
             return None
-        is_there = all(size_of(join(self.out, file.name)) == file.bytes for file in record.files)
+        files = self.files
+        is_there = all(f.name in files and files[f.name].size == f.bytes for f in record.files)
         return record if is_there else None
+
+    def names(self, names: ShardFile) -> dict[str, list[str]]:
+        """The ids of a shard, and its texts or paths."""
+        state = self.files.get(names.name)
+        try:
+            return read_names(self.out, names, state.version if state else "")
+        except ChangedFile as error:
+            raise GalaxyError(
+                f"{join(self.out, names.name)} is missing or has changed. It says which examples "
+                "are in the shard. Put it back as it was, or embed into another folder."
+            ) from error
 
     def check_same_pool(self, earlier: Plan) -> None:
         """Refuse to put another pool into the same folder."""
@@ -169,7 +223,7 @@ class PlannedPool:
             shard, places = shards[number], self.places[number]
             if shard.names is None or (places < 0).all():
                 continue
-            before = read_names(self.out, shard.names)
+            before = self.names(shard.names)
             rows = np.flatnonzero(places >= 0).tolist()
             now = {key: list(values) for key, values in before.items()}
             for key, values in _columns(self.pool, self, places[places >= 0]).items():
@@ -202,9 +256,11 @@ class PlannedPool:
         )
 
 
-def plan_shards(pool: Pool, source: Path, out: str, plan: Plan, rows: int | None) -> PlannedPool:
+def plan_shards(
+    pool: Pool, source: Path, out: str, plan: Plan, files: Mapping[str, FileState]
+) -> PlannedPool:
     """The shards that there are, and new ones for new examples; their ids are written."""
-    planned = PlannedPool(pool, source, out, plan)
+    planned = PlannedPool(pool, source, out, plan, files)
     all_ids = [printable(id) for id in pool.ids]
     index_of = {id: index for index, id in enumerate(all_ids)}
     is_numbered = all(shard.names is None for shard in plan.shards) and _are_numbers(all_ids)
@@ -213,13 +269,13 @@ def plan_shards(pool: Pool, source: Path, out: str, plan: Plan, rows: int | None
         if shard.names is None:
             ids = [str(n_planned + row) for row in range(shard.rows)]
         else:
-            ids = read_names(out, shard.names)[IDS]
+            ids = planned.names(shard.names)[IDS]
         planned.places.append(np.array([index_of.get(id, -1) for id in ids], dtype=np.intp))
         n_planned += shard.rows
         known.update(ids)
     new = np.array([i for i, id in enumerate(all_ids) if id not in known], dtype=np.intp)
     shards = list(plan.shards)
-    for low, high in row_blocks(len(new), rows or _usual_rows(plan, pool)):
+    for low, high in row_blocks(len(new), plan.rows or _usual_rows(plan, pool)):
         here, name = new[low:high], f"{len(shards):06d}"
         names = None if is_numbered else write_names(out, name, _columns(pool, planned, here))
         shards.append(PlannedShard(name=name, rows=len(here), names=names))

@@ -14,7 +14,7 @@ from galaxy_al.cluster.connecting import connected
 from galaxy_al.data.modalities import MODALITIES, Modality
 from galaxy_al.data.shard_files import Manifest, Shard
 from galaxy_al.shards import LocalParts, Parts, ShardedTable
-from galaxy_al.system.addresses import absolute
+from galaxy_al.system.addresses import absolute, files_in
 
 _REMEMBERED = 100_000  # ids
 
@@ -43,8 +43,9 @@ class ShardedPool:
     def __init__(self, folder: str | Path, *, scheduler: str | None = None) -> None:
         self.folder = absolute(folder)
         self.manifest = Manifest.read(self.folder)
-        self.manifest.check_files(self.folder)
-        shards = self.manifest.shards_in(self.folder)
+        found = files_in(self.folder)
+        self.manifest.check_files(self.folder, found)
+        shards = self.manifest.shards_in(self.folder, found)
         self._stack = ExitStack()
         parts: Parts[Shard] = LocalParts(shards)
         if scheduler is not None:
@@ -79,6 +80,10 @@ class ShardedPool:
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    def check(self) -> None:
+        """Read all files once; one that has changed is an error that names it."""
+        self.vectors.parts.reduce(_check, _nothing)
 
     def ids_of_shard(self, number: int) -> list[str]:
         """The ids of a shard; they are not remembered."""
@@ -163,6 +168,14 @@ def _names(table: ShardedTable, column: str, indices: Sequence[int]) -> list[str
     for own, values in zip(by_shard.values(), answers):
         found.update(zip(own, values))
     return [found[index] for index in indices]
+
+
+def _check(shard: Shard) -> None:
+    shard.check()
+
+
+def _nothing(one: None, other: None) -> None:
+    return None
 
 
 def _names_of(column: str, shard: Shard, indices: list[int]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,33 @@ def read_vectors(path: Path, sha256: str) -> NDArray[Any]:
     if path.suffix == PARQUET:
         unpacked = kept_file(f"{sha256}.npy")
         if not unpacked.exists():
-            with writing(unpacked) as part, part.open("wb") as file:
-                np.save(file, _unpacked(path), allow_pickle=False)
+            with writing(unpacked) as part:
+                save_array(part, _unpacked(path))
         path = unpacked
-    mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        if "mmap length" not in str(error):
+            raise
+        raise GalaxyError("it is cut short.") from error
     return mapped
+
+
+def save_array(path: Path, values: NDArray[Any]) -> None:
+    """Write an ``.npy`` file; an error says why the system refuses to."""
+    with path.open("wb") as file:
+        np.save(_Writer(file), values, allow_pickle=False)
+
+
+class _Writer:
+    """A file that NumPy does not know to be one: of a full disk it would only count the bytes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        """Write some bytes."""
+        return self._file.write(data)
 
 
 def _unpacked(path: Path) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -22,11 +22,13 @@ from galaxy_al.data.shard_contents import (
     find_ids,
     open_names,
     read_vectors,
+    save_array,
     texts_at,
 )
 from galaxy_al.errors import GalaxyError
 from galaxy_al.shards import Rows
 from galaxy_al.system.addresses import (
+    FileState,
     exists,
     fetch,
     is_remote,
@@ -42,7 +44,15 @@ from galaxy_al.system.validation import validated
 MANIFEST = "manifest.json"
 FORMAT = 1
 
+_REPAIR = (
+    "Put the file back as it was, or run `galaxy-al embed` again, or `galaxy-al manifest` if the "
+    "files are your own."
+)
 _checked: dict[tuple[Path, str], tuple[int, int]] = {}  # size and time, by path and checksum
+
+
+class ChangedFile(GalaxyError):  # noqa: N818 - reads as what happened
+    """A file of a shard is missing or not what the manifest says."""
 
 
 class ShardFile(BaseModel):
@@ -59,29 +69,36 @@ class ShardFile(BaseModel):
         """What there is to know about a file that was just written."""
         return cls(name=name, bytes=path.stat().st_size, sha256=checksum(path, "sha256"))
 
-    def open(self, folder: str) -> Path:
-        """The file on this machine, checked; one at another address is fetched."""
+    def open(self, folder: str, version: str = "") -> Path:
+        """The file on this machine, checked; one at another address is fetched.
+
+        Parameters
+        ----------
+        version
+            Of a file at another address, as `files_in` says.
+        """
         address = join(folder, self.name)
         if not is_remote(folder):
-            self.check_size(address)
-        path = fetch(address, self.sha256)
+            self.check_size(address, size_of(address))
+        path = fetch(address, self.sha256, version)
         with reading(address):
             state = path.stat().st_size, path.stat().st_mtime_ns
             if _checked.get((path, self.sha256)) != state:
                 if checksum(path, "sha256") != self.sha256:
-                    raise GalaxyError(f"{address} has changed since the manifest was written.")
+                    raise ChangedFile(
+                        f"{address} has changed since the manifest was written. {_REPAIR}"
+                    )
                 _checked[path, self.sha256] = state
         return path
 
-    def check_size(self, address: str) -> None:
+    def check_size(self, address: str, size: int | None) -> None:
         """Refuse a file that is missing or cut short, without reading it."""
-        size = size_of(address)
         if size is None:
-            raise GalaxyError(f"A shard is missing: {address}.")
+            raise ChangedFile(f"A shard is missing: {address}. {_REPAIR}")
         if size != self.bytes:
-            raise GalaxyError(
+            raise ChangedFile(
                 f"{address} has {size:,} bytes instead of the {self.bytes:,} in the manifest: it "
-                "is incomplete or another file."
+                f"is incomplete or another file. {_REPAIR}"
             )
 
 
@@ -161,11 +178,13 @@ class Manifest(BaseModel):
         address = join(folder, MANIFEST)
         if not exists(address):
             raise GalaxyError(
-                f"{folder} is not a pool in shards: it has no {MANIFEST}. "
-                "Make one with `galaxy-al embed`."
+                f"{folder} is not a pool in shards: it has no {MANIFEST}. Make one with `galaxy-al "
+                "embed`, or `galaxy-al manifest` if it has shards of your own. If embedding was "
+                "stopped, run that again: it continues."
             )
         with reading(address):
             values = json.loads(read_address(address))
+        refuse_newer(values, address)
         manifest = validated(cls, values, Path(address))
         manifest.check_models(folder)
         return manifest
@@ -179,13 +198,12 @@ class Manifest(BaseModel):
                     f"by {self.model!r}. Vectors of two models cannot be compared."
                 )
 
-    def check_files(self, folder: str) -> None:
+    def check_files(self, folder: str, found: Mapping[str, FileState]) -> None:
         """Refuse a pool with missing or truncated files before any work is done."""
-        if is_remote(folder):
-            return
         for shard in self.shards:
             for file in shard.files:
-                file.check_size(join(folder, file.name))
+                state = found.get(file.name)
+                file.check_size(join(folder, file.name), state and state.size)
 
     def write(self, folder: str) -> None:
         """Write the manifest to a folder."""
@@ -198,26 +216,53 @@ class Manifest(BaseModel):
         """The index of the first row of each shard, and the number of rows."""
         return list(accumulate((shard.rows for shard in self.shards), initial=0))
 
-    def shards_in(self, folder: str) -> list[Shard]:
-        """The shards of a folder."""
-        own = (folder, self.width, self.dtype)
-        return [Shard(*own, record, start) for record, start in zip(self.shards, self.starts)]
+    def shards_in(self, folder: str, found: Mapping[str, FileState]) -> list[Shard]:
+        """The shards of a folder with these files."""
+        versions = {name: state.version for name, state in found.items()}
+        return [
+            Shard(
+                folder,
+                self.width,
+                self.dtype,
+                record,
+                start,
+                {file.name: versions[file.name] for file in record.files},
+            )
+            for record, start in zip(self.shards, self.starts)
+        ]
+
+
+def refuse_newer(values: Any, address: str) -> None:
+    """Refuse the content of a manifest that a later version has written."""
+    version = values.get("format") if isinstance(values, dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        raise GalaxyError(
+            f"{address} was written by a newer galaxy-al (its format is {version}, this one reads "
+            f"up to {FORMAT}). Upgrade galaxy-al to open it."
+        )
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard of a pool, wherever its files are."""
+    """A shard of a pool, wherever its files are.
+
+    Parameters
+    ----------
+    versions
+        Of its files when the pool was opened, by name.
+    """
 
     folder: str
     width: int
     dtype: str
     record: ShardRecord
     start: int
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     def open(self) -> Rows:
         """The vectors, mapped from the file."""
         file = self.record.vectors
-        path, address = file.open(self.folder), join(self.folder, file.name)
+        path, address = self._opened(file), join(self.folder, file.name)
         with reading(address):
             values = read_vectors(path, file.sha256)
         if values.shape != (self.record.rows, self.width) or str(values.dtype) != self.dtype:
@@ -245,9 +290,17 @@ class Shard:
         if self.record.has_numbers:
             return None
         file = self.record.names or self.record.vectors
-        path = file.open(self.folder)
+        path = self._opened(file)
         with reading(join(self.folder, file.name)):
             return open_names(path, file.sha256)
+
+    def check(self) -> None:
+        """Refuse files that have changed."""
+        self.open()
+        self.names()
+
+    def _opened(self, file: ShardFile) -> Path:
+        return file.open(self.folder, self.versions.get(file.name, ""))
 
 
 def _as_number(id: str) -> str:
@@ -257,8 +310,7 @@ def _as_number(id: str) -> str:
 def write_vectors(folder: str, name: str, vectors: NDArray[Any]) -> ShardFile:
     """Write the vectors of a shard."""
     with writing_address(join(folder, f"{name}.npy")) as part:
-        with part.open("wb") as file:
-            np.save(file, vectors, allow_pickle=False)
+        save_array(part, vectors)
         return ShardFile.of(f"{name}.npy", part)
 
 
@@ -274,7 +326,8 @@ def write_names(folder: str, name: str, columns: Mapping[str, Sequence[str]]) ->
         return ShardFile.of(f"{name}.arrow", part)
 
 
-def read_names(folder: str, names: ShardFile) -> dict[str, list[str]]:
+def read_names(folder: str, names: ShardFile, version: str = "") -> dict[str, list[str]]:
     """All ids of a shard, and its texts or paths: what `write_names` has written."""
-    columns: dict[str, list[str]] = open_names(names.open(folder), names.sha256).to_pydict()
+    path = names.open(folder, version)
+    columns: dict[str, list[str]] = open_names(path, names.sha256).to_pydict()
     return columns

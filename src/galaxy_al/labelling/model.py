@@ -83,9 +83,15 @@ def label_warnings(project: Project, entries: Iterable[Entry]) -> list[str]:
     return class_warnings(project.classes, labels) + ([lost] if n_lost else [])
 
 
-def labeled_examples(folder: Path) -> LabeledExamples:
-    """The current labels of a project, and the probabilities by a model trained on them."""
-    project, current = open_project(folder), summarize(folder).entries
+def labeled_examples(folder: Path, scheduler: str | None = None) -> LabeledExamples:
+    """The current labels of a project, and the probabilities by a model trained on them.
+
+    Parameters
+    ----------
+    scheduler
+        As of `open_project`.
+    """
+    project, current = open_project(folder, scheduler), summarize(folder).entries
     entries = usable_labels(project, current)
     model = train_model(project, labels_of(project, entries))
     found = LabeledExamples(project, entries, None, label_warnings(project, current))
@@ -144,16 +150,26 @@ class TrainedProject:
 
 
 def save_trained_model(
-    folder: Path, output: Path, rule: str = DEFAULT_RULE, *, onnx: bool = False
+    folder: Path,
+    output: Path,
+    rule: str = DEFAULT_RULE,
+    *,
+    onnx: bool = False,
+    scheduler: str | None = None,
 ) -> TrainedProject:
     """Train on all labels of a project and save the model with its decisions.
 
     Nothing is written if the rule cannot be met.
+
+    Parameters
+    ----------
+    scheduler
+        As of `open_project`.
     """
     from galaxy_al.models.saving import save_model, save_onnx
 
     Rule.parse(rule)
-    project, savable = open_project(folder), ("auto", *NETWORKS)
+    project, savable = open_project(folder, scheduler), ("auto", *NETWORKS)
     if (head := project.settings.head) not in savable:
         allowed = f"{', '.join(savable[:-1])} and {savable[-1]}"
         raise GalaxyError(f"The head {head!r} cannot be saved: only {allowed} can.")

@@ -16,7 +16,7 @@ from galaxy_al.data.tables import write_table
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.auto import AutoModel
 from galaxy_al.models.decisions import GIVEN, Decision, shifted
-from galaxy_al.models.embedders import load_embedder
+from galaxy_al.models.embedders import known_as, load_embedder
 from galaxy_al.models.embedding import embed
 from galaxy_al.models.saving import SavedModel
 
@@ -97,7 +97,7 @@ def predicted_shards(
     vectors: Any = pool.vectors
     if vectors.shape[1] != saved.width:
         raise GalaxyError(f"The model takes {saved.width} features, got {vectors.shape[1]}.")
-    made_by, wanted = pool.manifest.model, f"{saved.embedder or ''} {saved.version or ''}".strip()
+    made_by, wanted = pool.manifest.model, known_as(saved.embedder or "", saved.version or "")
     if made_by and wanted and made_by != wanted:
         raise GalaxyError(f"The shards were made by {made_by!r}, and the model takes {wanted!r}.")
     table: Any = saved.model.proba(vectors)

@@ -22,10 +22,11 @@ from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.settings import ProjectSettings
-from galaxy_al.models.embedders import full_name, load_embedder
+from galaxy_al.learner import Learner
+from galaxy_al.models.embedders import full_name, known_as, load_embedder
 from galaxy_al.models.embedding import embed
-from galaxy_al.models.heads import make_trainer
 from galaxy_al.models.protocols import Embedder
+from galaxy_al.shards import sharded
 from galaxy_al.snapshot import UNLABELED
 from galaxy_al.system.addresses import absolute, is_remote
 from galaxy_al.system.files import make_folder
@@ -133,9 +134,10 @@ def create_project(
     try:
         project = _embed_pool(folder, settings, found)
         given = _given_labels(project, labels)
-        trainer = make_trainer(settings.head, n_classes=len(settings.classes))
-        trainer.fit(project.vectors[[0]], {})  # a head that cannot be used is refused here
+        _check_usable(project)
     except BaseException:
+        if isinstance(found, ShardedPool):
+            found.close()
         with suppress(OSError):
             folder.rmdir()  # only if it is empty: finished vectors are kept
         raise
@@ -144,10 +146,33 @@ def create_project(
     return project
 
 
-def open_project(folder: Path) -> Project:
-    """Open a project, and embed the images or texts that are new."""
-    settings = read_settings(folder)
-    return _embed_pool(folder, settings, _load(folder, settings))
+def _check_usable(project: Project) -> None:
+    """Refuse what a learner of the project would refuse, before there is a project."""
+    settings, row = project.settings, project.vectors[[0]]
+    pool: Any = row
+    if isinstance(project.pool, ShardedPool):
+        project.pool.check()
+        pool = sharded(row, [0, 1])
+    Learner(pool, len(settings.classes), strategy=settings.strategy, head=settings.head)
+
+
+def open_project(folder: Path, scheduler: str | None = None) -> Project:
+    """Open a project, and embed the images or texts that are new.
+
+    Parameters
+    ----------
+    scheduler
+        Takes the place of the one in the settings, once it was reached; empty is this process.
+    """
+    settings = before = read_settings(folder)
+    if scheduler is not None:
+        if not settings.shards:
+            raise GalaxyError(f"The pool of {folder} is not in shards and needs no scheduler.")
+        settings = before.model_copy(update={"scheduler": scheduler})
+    pool = _load(folder, settings)
+    if settings != before:
+        settings.write(folder / SETTINGS_FILE)
+    return _embed_pool(folder, settings, pool)
 
 
 def read_settings(folder: Path) -> ProjectSettings:
@@ -195,7 +220,7 @@ def embedder_of_pool(project: Project) -> Embedder | None:
     if not pool.manifest.embedder:
         return None
     embedder = load_embedder(pool.kind, pool.manifest.embedder, records=records)
-    if f"{embedder.name} {embedder.version}" != pool.manifest.model:
+    if known_as(embedder.name, embedder.version) != pool.manifest.model:
         raise GalaxyError(
             f"The shards were made by {pool.manifest.model!r}, and here is {embedder.version!r}."
         )

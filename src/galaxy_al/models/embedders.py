@@ -163,6 +163,11 @@ def load_embedder(
     return load(name) if records is None else _recorded(kind, name, records / RECORDS, load)
 
 
+def known_as(name: str, version: str) -> str:
+    """The name and the version of a model in one text, as a pool in shards remembers them."""
+    return name if name == version else f"{name} {version}".strip()
+
+
 def full_name(kind: str, name: str) -> str:
     """A name that means the same later, and in another folder.
 

@@ -10,6 +10,7 @@ from fastapi.staticfiles import StaticFiles
 
 from galaxy_al.labelling.service import Service
 from galaxy_al.server.auth import Access
+from galaxy_al.server.ending import Ending
 from galaxy_al.server.errors import add_error_handlers
 from galaxy_al.server.events import Broadcast
 from galaxy_al.server.guard import Guard
@@ -20,7 +21,7 @@ from galaxy_al.server.status import status
 from galaxy_al.version import __version__
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Problem} for code in (400, 401, 403, 404, 409, 413, 421, 422, 500)
+    code: {"model": Problem} for code in (400, 401, 403, 404, 409, 413, 421, 422, 500, 503)
 }
 
 
@@ -49,6 +50,7 @@ def make_app(
     )
     app.state.service, app.state.access = service, access
     app.state.broadcast, app.state.finder = broadcast, Finder(service)
+    app.state.ending = Ending()
     add_error_handlers(app)
     app.add_middleware(Guard, hosts=hosts, name=name)
     for router in (labelling.router, results.router, finding.router, pages.router):

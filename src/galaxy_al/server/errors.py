@@ -11,10 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from galaxy_al.errors import GalaxyError, NotFound, PoolExhausted, Taken
+from galaxy_al.errors import GalaxyError, LostScheduler, NotFound, PoolExhausted, Taken
 
 _LOGGER = logging.getLogger(__name__)
-_STATUS = {NotFound: 404, Taken: 409, PoolExhausted: 409, GalaxyError: 400}
+_STATUS = {NotFound: 404, Taken: 409, PoolExhausted: 409, LostScheduler: 503, GalaxyError: 400}
 
 
 def refused(status: int, reason: str, **more: str) -> JSONResponse:
@@ -58,6 +58,8 @@ class Failures:
 
 
 async def _answer_galaxy_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, GalaxyError)
+    request.app.state.ending.note(error)
     status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     return refused(status, str(error))
 

@@ -28,16 +28,19 @@ _SWITCH_SECONDS = 0.0005  # a tenth of Python's default: requests must not wait 
 def serve(
     folder: Path,
     *,
+    scheduler: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8000,
     name: str = "",
     opens_page: bool = True,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Serve a project until interrupted.
+    """Serve a project until interrupted, or until its scheduler is lost.
 
     Parameters
     ----------
+    scheduler
+        As of `open_project`.
     host
         Any address but this machine's own needs a token, which is made and shown at the start.
     port
@@ -51,7 +54,7 @@ def serve(
     token = None if is_local and not name else new_token()
     with _locked(folder), closing(listen(host, port)) as listening:
         tell(f"Opening {folder} …")
-        project = open_project(folder)
+        project = open_project(folder, scheduler)
         service = Service(project)
         port = listening.getsockname()[1]
         address = f"http://{_reachable(host)}:{port}"
@@ -73,6 +76,8 @@ def serve(
                 make_server(app).run(sockets=[listening])
             if service.training.is_running:
                 tell("Waiting for the training to finish …")
+        if app.state.ending.reason is not None:
+            raise app.state.ending.reason
 
 
 def _host_name(name: str) -> str:
@@ -100,10 +105,15 @@ def make_server(app: FastAPI) -> uvicorn.Server:
             app.state.broadcast.close()
             await super().shutdown(sockets)
 
+        def stop(self) -> None:
+            self.should_exit = True
+
     config = uvicorn.Config(
         app, log_level="warning", timeout_graceful_shutdown=3, server_header=False
     )
-    return Server(config)
+    server = Server(config)
+    app.state.ending.stop = server.stop
+    return server
 
 
 @contextmanager

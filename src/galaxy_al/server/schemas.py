@@ -95,6 +95,9 @@ class Next(Message):
     ahead: dict[str, Example | None] = Field(
         description="By the class that you answer; the empty name stands for a skip."
     )
+    problem: str = Field(
+        default="", description="Why there is no next question, although your answer is stored."
+    )
 
 
 class Undone(Next):

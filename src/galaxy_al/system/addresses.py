@@ -7,14 +7,34 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.system.extras import needs_extra
-from galaxy_al.system.files import checksum, make_folder, writing
+from galaxy_al.system.files import (
+    NO_SPACE,
+    checksum,
+    checksum_of,
+    digest,
+    make_folder,
+    writing,
+)
 
-_cached: dict[tuple[str, str], Path] = {}  # by address and checksum
+_fetched: set[tuple[str, str, str]] = set()  # addresses, checksums and versions
+
+
+class FileState(NamedTuple):
+    """What a listing says about a file.
+
+    Parameters
+    ----------
+    version
+        Of a remote file: differs when the file does, as an ETag. Empty on this machine.
+    """
+
+    size: int
+    version: str = ""
 
 
 def is_remote(address: str) -> bool:
@@ -62,16 +82,26 @@ def size_of(address: str) -> int | None:
         return int(filesystem.size(address)) if filesystem.exists(address) else None
 
 
-def names_in(folder: str) -> list[str]:
-    """The names of the files in a folder, sorted."""
+def files_in(folder: str) -> dict[str, FileState]:
+    """The files in a folder by name, sorted; of a remote folder by a single listing."""
     with _naming(folder):
         if not is_remote(folder):
-            return sorted(path.name for path in local_path(folder).iterdir() if path.is_file())
+            files = sorted(path for path in local_path(folder).iterdir() if path.is_file())
+            return {path.name: FileState(path.stat().st_size) for path in files}
         filesystem = _filesystem(folder)
         found = filesystem.ls(folder, detail=True) if filesystem.exists(folder) else []
-        return sorted(
-            entry["name"].rpartition("/")[2] for entry in found if entry["type"] == "file"
-        )
+        states = {
+            entry["name"].rpartition("/")[2]: FileState(int(entry["size"]), _version(entry))
+            for entry in found
+            if entry["type"] == "file"
+        }
+        return dict(sorted(states.items()))
+
+
+def _version(entry: dict[str, Any]) -> str:
+    """A short name for what a listing says about a remote file."""
+    said = entry.get("ETag") or sorted((key, str(value)) for key, value in entry.items())
+    return digest([str(said)])[:8]
 
 
 def read_address(address: str) -> bytes:
@@ -102,36 +132,52 @@ def writing_address(address: str) -> Iterator[Path]:
         _filesystem(address).put_file(str(part), address)
 
 
-def fetch(address: str, sha256: str) -> Path:
-    """A file on this machine with the content of an address, fetched once per process."""
+def checksum_at(address: str) -> str:
+    """The checksum (SHA-256) of what lies at an address now; nothing is kept of it."""
+    with _naming(address):
+        if not is_remote(address):
+            return checksum(local_path(address), "sha256")
+        with _filesystem(address).open(address, "rb") as file:
+            return checksum_of(file, "sha256")
+
+
+def fetch(address: str, sha256: str, version: str = "") -> Path:
+    """A file on this machine with the content of an address, fetched once per process.
+
+    Parameters
+    ----------
+    sha256
+        The checksum that it should have; the caller checks it.
+    version
+        What `files_in` says: what was fetched of another version is not used.
+    """
     if not is_remote(address):
         return local_path(address)
-    if (address, sha256) not in _cached:
-        path = _place(address, sha256)
+    key, path = (address, sha256, version), _place(address, sha256, version)
+    if key not in _fetched:
         if not (path.exists() and checksum(path, "sha256") == sha256):
-            with writing(path) as part, _naming(address):
-                _filesystem(address).get_file(address, str(part))
-                if checksum(part, "sha256") != sha256:
-                    raise GalaxyError(f"{address} has changed since the manifest was written.")
-        _cached[address, sha256] = path
-    return _cached[address, sha256]
+            found = fetch_unknown(address, version)
+            if found != path:
+                return found
+        _fetched.add(key)
+    return path
 
 
-def fetch_unknown(address: str) -> Path:
+def fetch_unknown(address: str, version: str = "") -> Path:
     """As `fetch`, for a file whose checksum is not known yet."""
     if not is_remote(address):
         return local_path(address)
-    part = _place(address, uuid4().hex)
+    part = _place(address, uuid4().hex, version)
     try:
-        with _naming(address):
-            _filesystem(address).get_file(address, str(part))
-        return part.replace(_place(address, checksum(part, "sha256")))
+        with writing(part) as new, _naming(address):
+            _filesystem(address).get_file(address, str(new))
+        return part.replace(_place(address, checksum(part, "sha256"), version))
     finally:
         part.unlink(missing_ok=True)
 
 
-def _place(address: str, key: str) -> Path:
-    return kept_file(f"{key}-{address.rpartition('/')[2]}")
+def _place(address: str, key: str, version: str) -> Path:
+    return kept_file(f"{key}-{version}-{address.rpartition('/')[2]}")
 
 
 def kept_file(name: str) -> Path:
@@ -160,5 +206,7 @@ def _naming(address: str, what: str = "read") -> Iterator[None]:
     except GalaxyError:
         raise
     except Exception as error:
+        if what == "read" and getattr(error, "errno", None) in NO_SPACE:
+            raise  # the file that it is copied to is at fault: `writing` names it
         reason = getattr(error, "strerror", None) or one_line(error)
         raise GalaxyError(f"Cannot {what} {address}: {reason}") from error

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 from galaxy_al.errors import GalaxyError, one_line
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -103,10 +106,15 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 def checksum(path: Path, algorithm: str) -> str:
     """The checksum of a file, in hexadecimal."""
-    total = hashlib.new(algorithm)
     with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            total.update(chunk)
+        return checksum_of(file, algorithm)
+
+
+def checksum_of(file: IO[bytes], algorithm: str) -> str:
+    """The checksum of the rest of an open file, in hexadecimal."""
+    total = hashlib.new(algorithm)
+    while chunk := file.read(1 << 20):
+        total.update(chunk)
     return total.hexdigest()
 
 

@@ -17,7 +17,7 @@ export class LabelView {
         Object.values(reply.ahead).forEach(preload);
         return reply;
       }),
-      show: (example) => this.show(example),
+      show: (example, problem) => this.show(example, problem),
       say: (text) => this.note.say(text),
       report: onProblem,
       onState: () => this.markSlow(),
@@ -65,12 +65,13 @@ export class LabelView {
     } else this.slow ??= setTimeout(() => this.stage.classList.add("waiting"), SLOW_MS);
   }
 
-  show(example) {
+  show(example, problem) {
     this.stage.replaceChildren(example ? content(example) : element("p", {
-      className: "done", textContent: "Nothing is left to ask. Continue with galaxy-al export or galaxy-al train.",
+      className: "done",
+      textContent: problem || "Nothing is left to ask. Continue with galaxy-al export or galaxy-al train.",
     }));
     byId("caption").textContent = example?.id ?? "";
-    byId("announce").textContent = example ? `Now ${example.text ?? example.id}` : "Nothing is left to ask.";
+    byId("announce").textContent = example ? `Now ${example.text ?? example.id}` : problem || "Nothing is left to ask.";
     this.zoom.reset();
   }
 

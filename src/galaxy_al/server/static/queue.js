@@ -24,7 +24,7 @@ const TABLE = {
 const SWAP_MS = 500;
 
 export class Queue {
-  // post: sends a request; show: an example, or null if nothing is left; say: a note;
+  // post: sends a request; show: an example, or null if nothing is left, or why; say: a note;
   // report: an error; onState: the new state.
   constructor({ post, show, say, report, onState }) {
     Object.assign(this, { post, show, say, report, onState });
@@ -48,9 +48,9 @@ export class Queue {
     this.onState(state);
   }
 
-  display(example) {
+  display(example, problem) {
     this.shown = example;
-    this.show(example);
+    this.show(example, problem);
   }
 
   // Sends a request; its outcome is an event. "before" is shown again if it fails. If the reply is
@@ -134,8 +134,9 @@ export class Queue {
 
   refuse() { this.say("Wait until the undo is done."); }
 
-  settle({ example, ahead, isExpected }) {
+  settle({ example, ahead, problem, isExpected }) {
     this.ahead = ahead;
+    if (problem) this.display(null, problem); // the answer is stored, and no question follows
     this.replace(example, isExpected);
   }
 
