@@ -67,7 +67,7 @@ def test_what_cannot_be_read_is_never_asked(image_server):
         assert example["id"] != "broken.jpg"
         label = "red" if int(example["id"][-6:-4]) % 6 == 0 else "blue"
         ann("POST", "/api/label", json={"labels": {example["id"]: label}})
-    assert ann("POST", "/api/next").json() == {"example": None, "ahead": {}}
+    assert ann("POST", "/api/next").json() == {"example": None, "ahead": {}, "problem": ""}
     for _ in range(24):
         assert ann("POST", "/api/undo").json()["undone"] is not None
     ann("POST", "/api/leave")
