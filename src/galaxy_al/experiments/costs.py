@@ -101,7 +101,8 @@ def _cost(
 ) -> Cost:
     size = pool_size(setting)
     rounds = min(suite.rounds, -(-size // suite.batch_size))
-    recipe = make_head(replace(suite.head, weights=None), 2, 0).recipe  # type: ignore[union-attr]
+    trainer: Any = make_head(replace(suite.head, weights=None), 2, 0)
+    recipe = trainer.recipe
     left = [number for run in runs for number in range(_rounds_done(run, progress) + 1, rounds + 1)]
     labels = [min(number * suite.batch_size, size) for number in left]
     trained = sum(count * recipe.epochs_for(count) for count in labels)
