@@ -18,12 +18,14 @@ from galaxy_al.experiments.datasets import pool_size
 from galaxy_al.experiments.results import RunProgress
 from galaxy_al.experiments.runs import make_head
 from galaxy_al.experiments.suite import Head, Run, Suite
+from galaxy_al.system.extras import needs_extra
 
 _SIDE = 32  # of the images of the settings; those of PathMNIST are a little smaller
 _WIDTH = 512  # of a ResNet-18's embeddings
 _STEPS, _SCORED = 6, 2048
 _BYTES_PER_WEIGHT = 5 * 4  # the weight itself, its copy, its gradient, and two moments of Adam
 _BYTES_OF_ACTIVATIONS = 4_000_000  # per image of 32 x 32 in a step
+_BYTES_OF_PROCESS = 1_000_000_000  # Python, torch and what the allocator keeps: fitted to a run
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,16 @@ class Cost:
 
 
 def measure_speed(head: Head, n_classes: int = 2) -> Speed:
-    """Time some steps of training and some scoring with random images."""
+    """Time some steps of training and some scoring with random images, with one thread as a job."""
     if not head.takes_images:
         raise GalaxyError("Costs are computed for networks that take images: use --size paper.")
+    with needs_extra(f"The head {head.network!r}", "torch"):
+        from galaxy_al.models.networks.devices import one_thread
+    with one_thread():
+        return _timed(head, n_classes)
+
+
+def _timed(head: Head, n_classes: int) -> Speed:
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, size=(_SCORED, _SIDE, _SIDE, 3), dtype=np.uint8)
     # The weights make no difference to the time, and need not be there yet.
@@ -125,4 +134,5 @@ def _rounds_done(run: Run, progress: dict[str, RunProgress]) -> int:
 def _memory(size: int, batch: int, n_weights: int) -> int:
     """The images, their embeddings, the network with its optimizer, and a step's activations."""
     per_example = 3 * _SIDE**2 + 4 * _WIDTH
-    return size * per_example + n_weights * _BYTES_PER_WEIGHT + batch * _BYTES_OF_ACTIVATIONS
+    of_network = n_weights * _BYTES_PER_WEIGHT + batch * _BYTES_OF_ACTIVATIONS
+    return _BYTES_OF_PROCESS + size * per_example + of_network

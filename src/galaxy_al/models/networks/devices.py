@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
 import torch
@@ -29,3 +31,14 @@ def half_precision(device: torch.device, precision: Precision | None = None) -> 
     else:
         is_half = precision == "bfloat16"
     return torch.autocast(device.type, torch.bfloat16, enabled=is_half)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread on the CPU, as each of several processes does."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
