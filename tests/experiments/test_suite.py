@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from galaxy_al import GalaxyError
+from galaxy_al import GalaxyError, Snapshot
 from galaxy_al.data import SETTINGS
 from galaxy_al.experiments import suite as suite_module
 from galaxy_al.experiments.suite import SIZES, Head, Method, Run, load_suite, suite_names
+from galaxy_al.strategies import make_strategy
 
 SUITES = Path(suite_module.__file__).with_name("suites")
 GOOD = """
@@ -150,3 +152,34 @@ def test_a_suite_is_found_by_its_name_from_anywhere_and_a_wrong_name_lists_those
     for name in ("figure9", "figure9.toml"):
         with pytest.raises(GalaxyError, match=rf"no suite {name}. .* choose from: .*figure4"):
             load_suite(name, "frozen")
+
+
+def test_methods_that_are_others_with_two_classes_are_left_out_there():
+    suite = load_suite("paper-small", "paper")
+    labels = {
+        setting: {run.method.label for run in suite.runs() if run.setting == setting}
+        for setting in suite.settings
+    }
+    only_with_three = labels["cifar10-3-small"] - labels["cifar10-2-small"]
+    assert only_with_three == {"galaxy, rotating", "margin"}
+    assert labels["cifar10-2-small"] < labels["cifar10-3-small"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_two_classes_these_methods_ask_the_same(seed):
+    rng = np.random.default_rng(seed)
+    score, truth = rng.random(300), rng.random(300)
+    labels = np.full(300, -1)
+    labels[:20] = truth[:20] > score[:20]
+    proba = np.stack([score, 1 - score], axis=1)
+    pairs = [("galaxy", {}), ("galaxy", {"across": "rotate"})], [("confidence", {}), ("margin", {})]
+    for pair in pairs:
+        asked = []
+        for name, options in pair:
+            strategy = make_strategy(name, **options)
+            session = strategy.start(Snapshot(proba, labels), rng=np.random.default_rng(0))
+            asked.append([])
+            for _ in range(60):
+                asked[-1].append(session.ask())
+                session.tell(asked[-1][-1], int(truth[asked[-1][-1]] > score[asked[-1][-1]]))
+        assert asked[0] == asked[1]
