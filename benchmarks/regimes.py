@@ -3,7 +3,7 @@
 Run:  GALAXY_AL_DATA=DIR GALAXY_AL_HOME=DIR .venv/bin/python benchmarks/regimes.py SETTING RESULTS
 
 SETTING is one of the suite paper-small, RESULTS the file with its results (--size paper). The same
-pool, batches, starts and class weights in every row; one thing changes at a time:
+pool, batches, starts and class weights in every regime; one thing changes at a time:
 
 1. EfficientNet features that stay as they are, a linear head with a weight decay of 0.01, as in the
    frozen suites.
@@ -11,13 +11,13 @@ pool, batches, starts and class weights in every row; one thing changes at a tim
 3. The same with the paper's weight decay, 5e-5: a head that fits its labels.
 4. The whole ResNet-18 is trained: features move. From RESULTS.
 
-Areas under the curves, mean and standard error over the starts.
+Prints areas under the curves, mean and standard error over the starts, and the rare examples found
+at the end; --picture draws how far GALAXY is ahead.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +33,7 @@ from galaxy_al.experiments.suite import Head, load_suite
 from galaxy_al.experiments.tables import read_results
 from galaxy_al.models.networks.training import Trainer
 from galaxy_al.strategies import make_strategy
-
-MEASURES = ("balanced_accuracy", "average_precision", "rare_found")
+from leads import MEASURES, RIVALS, draw, leads_of
 
 
 def resnet_features(data):
@@ -60,17 +59,37 @@ def curves_of_regime(suite, methods, embeddings, truth, head):
     return found
 
 
-def show(name, found, labels):
-    cells = []
-    for label in labels:
-        for measure in ("balanced_accuracy", "average_precision"):
-            curve = found[measure].get(label)
-            cells.append("" if curve is None else "{:.3f} ± {:.3f}".format(*curve.area()))
-    accuracy = {label: curve.areas() for label, curve in found["balanced_accuracy"].items()}
-    rivals = [label for label in accuracy if not label.startswith(("galaxy", "fair", "direct"))]
-    best = max(rivals, key=lambda label: accuracy[label].mean())
-    lead = difference(best, accuracy["galaxy"], accuracy[best])
-    print(f"| {name} | {' | '.join(cells)} | {lead.mean:+.3f} ± {lead.error:.3f} ({best}) |")
+def show(regimes, labels):
+    """A table per measure: a row per method, a column per regime."""
+    header = f"| strategy | {' | '.join(regimes)} |\n|---{'|---' * len(regimes)}|"
+    for measure in MEASURES:
+        digits = 0 if measure == "rare_found" else 3
+        print(f"\n{measure}\n\n{header}")
+        for label in labels:
+            curves = [regime[measure].get(label) for regime in regimes.values()]
+            print(f"| {label} | {' | '.join(cell(curve, digits) for curve in curves)} |")
+        leads = [lead(regime, measure) for regime in regimes.values()]
+        print(f"| *GALAXY's lead* | {' | '.join(leads)} |")
+
+
+def cell(curve, digits):
+    if curve is None:
+        return ""
+    mean, error = curve.area() if digits else curve.last()
+    return f"{mean:.{digits}f}" + ("" if np.isnan(error) else f" ± {error:.{digits}f}")
+
+
+def lead(regime, measure):
+    """Of GALAXY over the best of the paper's other methods."""
+    values = {label: _values(curve, measure) for label, curve in regime[measure].items()}
+    best = max((each for each in RIVALS if each in values), key=lambda each: values[each].mean())
+    found = difference(best, values["galaxy"], values[best])
+    digits = 0 if measure == "rare_found" else 3
+    return f"{found.mean:+.{digits}f} ± {found.error:.{digits}f} ({best})"
+
+
+def _values(curve, measure):
+    return curve.runs[:, -1] if measure == "rare_found" else curve.areas()
 
 
 def main():
@@ -78,28 +97,33 @@ def main():
     parser.add_argument("setting")
     parser.add_argument("results", type=Path)
     parser.add_argument("--suite", default="paper-small")
-    parser.add_argument("--starts", type=int, default=3)
+    parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
     suite = load_suite(given.suite, "paper")
-    suite = replace(suite, seeds=suite.seeds[: given.starts])
     wanted = [run.method for run in suite.runs() if run.setting == given.setting and run.seed == 0]
     labels = [method.label for method in wanted]
     frozen, images = (load_labeled_pool(given.setting, takes) for takes in (False, True))
     assert (frozen.truth == images.truth).all()
     features = resnet_features(images)
     strong, weak = (Head("linear", weight_decay=decay) for decay in (0.01, 5e-5))
-    names = " | ".join(f"{label} {m}" for label in labels for m in ("BA", "AP"))
-    print(f"| regime | {names} | GALAXY's lead, BA |\n|---|{'---|' * (2 * len(labels) + 1)}")
-    for name, table, head in (
-        ("1. frozen EfficientNet, decay 0.01", frozen.items, strong),
-        ("2. frozen ResNet-18, decay 0.01", features, strong),
-        ("3. frozen ResNet-18, decay 5e-5", features, weak),
-    ):
-        show(name, curves_of_regime(suite, wanted, table, frozen.truth, head), labels)
+    regimes = {
+        name: curves_of_regime(suite, wanted, table, frozen.truth, head)
+        for name, table, head in (
+            ("1. EfficientNet frozen, decay 0.01", frozen.items, strong),
+            ("2. ResNet-18 frozen, decay 0.01", features, strong),
+            ("3. ResNet-18 frozen, decay 5e-5", features, weak),
+        )
+    }
     for found in read_results(suite, Results(given.results, must_exist=True)):
         if found.name == given.setting:
-            show("4. the whole ResNet-18", found.curves, labels)
+            regimes["4. ResNet-18 trained whole"] = {
+                measure: found.whole_curves(measure) for measure in MEASURES
+            }
+    show(regimes, labels)
+    if given.picture:
+        rows = {name: leads_of(regime) for name, regime in regimes.items()}
+        draw(f"{given.setting}: from frozen features to the whole network", rows, given.picture)
 
 
 if __name__ == "__main__":
