@@ -9,18 +9,25 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from galaxy_al.errors import GalaxyError
+from galaxy_al.labelling.audit_records import AuditRecord, DrawRecord, from_columns, to_columns
 from galaxy_al.labelling.log import Entry
 from galaxy_al.system.migrations import migrate, refuse_newer, schema_version
 
-_NEVER_CHANGED = tuple(
-    f"create trigger if not exists {table}_are_not_{verb}d before {verb} on {table} "
-    "begin select raise(abort, 'what is written stays'); end"
-    for table in ("entries", "rounds")
-    for verb in ("update", "delete")
-)
+_Record = TypeVar("_Record", AuditRecord, DrawRecord)
+
+
+def _never_changed(*tables: str) -> tuple[str, ...]:
+    return tuple(
+        f"create trigger if not exists {table}_are_not_{verb}d before {verb} on {table} "
+        "begin select raise(abort, 'what is written stays'); end"
+        for table in tables
+        for verb in ("update", "delete")
+    )
+
+
 # Number n of these leads to version n of the schema. The first also accepts the files that were
 # written before versions were counted. Add new ones at the end, and never change one.
 # Renaming a column is not an update of rows, so the triggers allow it.
@@ -46,13 +53,32 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             accuracy real, low real, high real, seconds real not null, at text not null
         ) strict
         """,
-        *_NEVER_CHANGED,
+        *_never_changed("entries", "rounds"),
     ),
     (
         "alter table entries rename column drawn to is_random",
         "alter table entries rename column how to source",
         "alter table entries rename column at to created_at",
         "alter table rounds rename column at to created_at",
+    ),
+    (
+        """
+        create table audits (
+            classes text not null, size integer not null, digest text not null,
+            n_wanted integer not null, after integer not null, strata blob not null,
+            decided text not null, expected text not null, confusion text not null,
+            created_at text not null, number integer primary key autoincrement
+        ) strict
+        """,
+        """
+        create table draws (
+            audit integer not null references audits (number), example text not null,
+            stratum integer not null, n_free text not null, chances text not null,
+            after integer not null, created_at text not null,
+            number integer primary key autoincrement
+        ) strict
+        """,
+        *_never_changed("audits", "draws"),
     ),
 )
 
@@ -121,6 +147,33 @@ class Database:
         """All rounds in order."""
         return [RoundRecord(**row) for row in self._rows("rounds", RoundRecord)]
 
+    def add_audit(self, record: AuditRecord) -> AuditRecord:
+        """Write how an audit began, and return it with its number and time."""
+        return self._numbered("audits", record)
+
+    def audits(self) -> list[AuditRecord]:
+        """All audits in order."""
+        lists = ("classes", "decided", "expected", "confusion")
+        return [
+            AuditRecord(**from_columns(row, lists)) for row in self._rows("audits", AuditRecord)
+        ]
+
+    def add_draw(self, record: DrawRecord) -> DrawRecord:
+        """Write a draw of an audit, and return it with its number and time."""
+        return self._numbered("draws", record)
+
+    def draws(self) -> list[DrawRecord]:
+        """The draws of all audits in order."""
+        lists = ("n_free", "chances")
+        return [DrawRecord(**from_columns(row, lists)) for row in self._rows("draws", DrawRecord)]
+
+    def _numbered(self, table: str, record: _Record) -> _Record:
+        timed = replace(record, created_at=record.created_at or _now())
+        values = to_columns(asdict(timed))
+        del values["number"]
+        with self._naming():
+            return replace(timed, number=self._insert(table, values))
+
     def _open(self, read_only: bool) -> None:
         refuse_newer(self._db, len(MIGRATIONS), self._path)
         if not read_only:
@@ -137,7 +190,7 @@ class Database:
         done = self._db.execute(f"insert into {table} ({columns}) values ({marks})", values)
         return int(done.lastrowid or 0)
 
-    def _rows(self, table: str, kind: type[Entry | RoundRecord]) -> Iterator[dict[str, Any]]:
+    def _rows(self, table: str, kind: type[Any]) -> Iterator[dict[str, Any]]:
         names = [field.name for field in fields(kind)]
         with self._naming():
             for row in self._db.execute(f"select {', '.join(names)} from {table} order by number"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["label", "skip", "cannot tell", "undo"]
-Source = Literal["asked", "found", "import"]
+Source = Literal["asked", "audit", "found", "import"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Entry:
     is_random
         Whether the example was asked purely at random.
     source
-        Whether the example was asked, found by the annotator, or imported.
+        Whether the example was asked by the strategy or by an audit, found by the annotator, or
+        imported.
     created_at
         The time in UTC.
     number
