@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from galaxy_al.models.networks.devices import has_fast_bfloat16
 from galaxy_al.models.networks.network import scaled_images
 from galaxy_al.models.networks.resnet import ResNet18
 from galaxy_al.models.networks.training import RECIPES, Trainer
 
 N_TRAINED, N_SCORED, STEPS = 100, 2048, 6
-WAYS = ("float32", "bfloat16")
+WAYS = ("float32", "bfloat16")  # the targets are for the faster one, which is "fastest"
 
 
 def plain_training(images, targets):
@@ -63,6 +64,7 @@ def main():
     trainers = {way: Trainer("resnet18", n_classes=2, recipe=recipe, precision=way) for way in WAYS}
     training = {"plain": lambda: plain_training(ready, targets)}
     training |= {way: (lambda way=way: trainers[way].fit(images, labels)) for way in WAYS}
+    fastest = WAYS[has_fast_bfloat16(torch.device("cpu"))]
     models = {way: trainers[way].fit(images, labels) for way in WAYS}
     scoring = {"plain": lambda: plain_scoring(models["float32"].network.eval(), images)}
     scoring |= {way: (lambda way=way: models[way].proba(images)) for way in WAYS}
@@ -74,8 +76,9 @@ def main():
         found = least(ways)
         for way, seconds in found.items():
             ratio = found["plain"] / seconds
-            verdict = "" if way != "bfloat16" else "met" if ratio >= wanted else "**missed**"
-            target = "" if way != "bfloat16" else f"at least {wanted}"
+            is_judged = way == fastest
+            verdict = "" if not is_judged else "met" if ratio >= wanted else "**missed**"
+            target = f"at least {wanted}" if is_judged else ""
             cells = (work, way, f"{count / seconds:,.0f}", f"{ratio:.2f}", target, verdict)
             print(f"| {' | '.join(cells)} |", flush=True)
 

@@ -90,7 +90,7 @@ class Head:
     network: Annotated[str, AfterValidator(_known_head)] = "auto"
     hidden: _Count | None = None
     weights: str | None = None
-    precision: Literal["float32", "bfloat16"] | None = None
+    precision: Literal["float32", "bfloat16", "fastest"] | None = None
     epochs: _Count | None = None
     steps: _Count | None = None
     batch_size: _Count | None = None

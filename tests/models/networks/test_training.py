@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from galaxy_al import GalaxyError
 from galaxy_al.models.networks import resnet
+from galaxy_al.models.networks.devices import has_fast_bfloat16
 from galaxy_al.models.networks.network import FLOOR
 from galaxy_al.models.networks.resnet import ResNet18, read_weights
 from galaxy_al.models.networks.training import RECIPES, Trainer
@@ -262,7 +263,7 @@ def test_training_that_diverges_is_an_error():
         (lambda: Trainer("linear", n_classes=2, precision="bfloat16"), "precision is for resnet18"),
         (
             lambda: Trainer("resnet18", n_classes=2, precision="half"),
-            "float32, bfloat16, got 'half'",
+            "float32, bfloat16, fastest, got 'half'",
         ),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), {-1: 0}), "by index, 0 to 2, got -1"),
         (lambda: Trainer(n_classes=2).fit(np.eye(3), {3: 0}), "by index, 0 to 2, got 3"),
@@ -399,6 +400,16 @@ def test_bfloat16_gives_nearly_the_same_network_and_the_same_seed_the_same_one()
     )
     np.testing.assert_array_equal(first, again)
     assert 0 < np.abs(first - single).max() < 0.1
+
+
+def test_the_fastest_precision_is_bfloat16_where_there_are_instructions_for_it():
+    items, labels = items_for("resnet18"), some_labels()
+    is_half = has_fast_bfloat16(torch.device("cpu"))
+    chosen, fastest = (
+        trained("resnet18", items, labels, precision=precision).balanced(items)
+        for precision in ("bfloat16" if is_half else "float32", "fastest")
+    )
+    np.testing.assert_array_equal(chosen, fastest)
 
 
 def test_steps_are_as_many_epochs_as_they_take():

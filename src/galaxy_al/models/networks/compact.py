@@ -22,7 +22,7 @@ Windows = dict[str, tuple[slice, slice]]
 def windows_of(network: Any, image_size: Size) -> Windows:
     """The parts of kernels that count for images of this size, of kernels that have others."""
     found = {}
-    for name, conv, size in _convolutions(network, image_size):
+    for name, conv, size in convolutions(network, image_size):
         rows, columns = (_window(conv, axis, size[axis]) for axis in (0, 1))
         if (rows.stop - rows.start, columns.stop - columns.start) != conv.kernel_size:
             found[f"{name}.weight"] = rows, columns
@@ -50,20 +50,24 @@ def put_back(smaller: Any, network: Any, windows: Windows) -> None:
             (own[name][:, :, rows, columns] if name in windows else own[name]).copy_(value)
 
 
-def _convolutions(network: Any, image_size: Size) -> list[tuple[str, nn.Conv2d, Size]]:
-    """The convolutions, and the height and width of what reaches them."""
+def convolutions(network: Any, image_size: Size) -> list[tuple[str, nn.Conv2d, Size]]:
+    """The convolutions by name, and the height and width of what reaches them."""
     found: list[tuple[str, nn.Conv2d, Size]] = []
 
     def note(name: str) -> Any:
         return lambda conv, inputs: found.append((name, conv, tuple(inputs[0].shape[2:])))
 
-    probe = copy.deepcopy(network).eval()
-    for name, module in probe.named_modules():
-        if isinstance(module, nn.Conv2d):
-            module.register_forward_pre_hook(note(name))
-    device = next(probe.parameters()).device
+    hooks = [
+        module.register_forward_pre_hook(note(name))
+        for name, module in network.named_modules()
+        if isinstance(module, nn.Conv2d)
+    ]
+    was_training, like = network.training, next(network.parameters())
     with torch.inference_mode():
-        probe.embed(torch.zeros(1, 3, *image_size, device=device))
+        network.eval().embed(torch.zeros(1, 3, *image_size, device=like.device, dtype=like.dtype))
+    network.train(was_training)
+    for hook in hooks:
+        hook.remove()
     return found
 
 

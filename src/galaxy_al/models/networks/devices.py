@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import torch
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "bfloat16", "fastest"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
@@ -27,10 +27,20 @@ def half_precision(device: torch.device, precision: Precision | None = None) -> 
     By default a GPU does so, if it can, and a CPU does not: there it gains speed on some only.
     """
     if precision is None:
-        is_half = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        is_half = device.type == "cuda" and has_fast_bfloat16(device)
     else:
-        is_half = precision == "bfloat16"
+        is_half = precision == "bfloat16" or (precision == "fastest" and has_fast_bfloat16(device))
     return torch.autocast(device.type, torch.bfloat16, enabled=is_half)
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Whether a device has instructions for bfloat16; without them it is slower than float32."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):
+        return False
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16"))
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from torch.nn import functional
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.images import ResizedImages, Size
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS
-from galaxy_al.models.networks.compact import compact, windows_of
 from galaxy_al.models.networks.devices import Precision, half_precision
+from galaxy_al.models.networks.fast_forms import for_scoring
 from galaxy_al.models.networks.resnet import ResNet18
 from galaxy_al.shards import row_blocks
 from galaxy_al.snapshot import Snapshot, reweighted
@@ -163,7 +163,7 @@ class Model:
     @torch.inference_mode()
     def _run(self, inputs: Any, embeddings: NDArray[np.float32] | None) -> NDArray[np.float32]:
         """The scores of all examples; the inputs of the last layer go into a table, if given."""
-        network = self._without_idle_weights().eval()
+        network = self._fastest()
         proba = np.empty((len(inputs), self.n_classes), dtype=np.float32)
         for low, high in row_blocks(len(inputs), _ROWS_AT_ONCE[self.shape.network]):
             with half_precision(self.device, self.precision):
@@ -175,10 +175,10 @@ class Model:
                 embeddings[low:high] = embedded.cpu().numpy()
         return proba
 
-    def _without_idle_weights(self) -> Any:
+    def _fastest(self) -> Any:
         if self.shape.image_size is None:
-            return self.network
-        return compact(self.network, windows_of(self.network, self.shape.image_size))
+            return self.network.eval()
+        return for_scoring(self.network, self.shape.image_size)
 
     def _score(self, embedded: Tensor, out: Tensor) -> None:
         """The softmax over the classes that had labels; the others get the floor."""

@@ -51,7 +51,7 @@ class ResNet18(nn.Module):
 
     def embed(self, images: Tensor) -> Tensor:
         """The inputs of the last layer."""
-        x = functional.relu(self.bn1(self.conv1(images)))
+        x = functional.relu_(self.bn1(self.conv1(images)))
         x = functional.max_pool2d(x, 3, stride=2, padding=1)
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
             x = layer(x)
@@ -76,9 +76,9 @@ class _Block(nn.Module):
             self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(n_out))
 
     def forward(self, x: Tensor) -> Tensor:
-        y = functional.relu(self.bn1(self.conv1(x)))
+        y = functional.relu_(self.bn1(self.conv1(x)))
         y = self.bn2(self.conv2(y))
-        return functional.relu(y + (x if self.downsample is None else self.downsample(x)))
+        return functional.relu_(y + (x if self.downsample is None else self.downsample(x)))
 
 
 def load_trunk(network: ResNet18, weights: Mapping[str, Tensor]) -> None:

@@ -15,8 +15,9 @@ from torch.nn import functional
 
 from galaxy_al.errors import GalaxyError, InvalidArgument
 from galaxy_al.models.images import Size
-from galaxy_al.models.networks.compact import compact, put_back, windows_of
+from galaxy_al.models.networks.compact import put_back
 from galaxy_al.models.networks.devices import PRECISIONS, Precision, half_precision, pick_device
+from galaxy_al.models.networks.fast_forms import for_training
 from galaxy_al.models.networks.network import (
     LinearHead,
     Model,
@@ -95,8 +96,8 @@ class Trainer:
     device
         ``"auto"`` takes CUDA, MPS or the CPU, the first that is there.
     precision
-        What the ResNet computes in: ``"float32"`` or ``"bfloat16"``, which is faster on CPUs that
-        have instructions for it. By default CUDA takes the latter if it can, and others the former.
+        What the ResNet computes in: ``"float32"``, ``"bfloat16"``, or ``"fastest"``, the latter
+        where the device has instructions for it. By default only CUDA may take bfloat16.
     seed
         The same seed gives the same network.
 
@@ -168,14 +169,13 @@ class Trainer:
         return Model(shape, network, counts, self.device, self.precision)
 
     def _train(self, network: Any, shape: Shape, inputs: Tensor, targets: Tensor) -> None:
-        """Train a network; a ResNet without the weights that its images do not reach."""
+        """Train a network; a ResNet in the form that is fastest for its images."""
         if shape.image_size is None:
             _optimize(network, inputs, targets, self.recipe, "float32")
             return
-        windows = windows_of(network, shape.image_size)
-        smaller = compact(network, windows)
-        _optimize(smaller, inputs, targets, self.recipe, self.precision)
-        put_back(smaller, network, windows)
+        fast, windows = for_training(network, shape.image_size)
+        _optimize(fast, inputs, targets, self.recipe, self.precision)
+        put_back(fast, network, windows)
 
     def _make(self, shape: Shape) -> Any:
         network = shape.make()
