@@ -41,7 +41,7 @@ def main() -> None:
     torch.set_num_threads(1)
     data = load_labeled_pool(given.setting, True)
     n_classes = int(data.truth.max()) + 1
-    precision = "float32" if given.float32 else "bfloat16"
+    precision = "float32" if given.float32 else "fastest"
     print(f"{given.setting}, {given.labels} labels, {precision}")
     print("| epochs | start | balanced accuracy | average precision | training, s |")
     print("|---:|---:|---:|---:|---:|", flush=True)

@@ -88,6 +88,20 @@ class Client:
         found: dict[str, Any] = self._call("GET", "/api/status")
         return found
 
+    def audit(self, labels: int | None = None, *, mixed: bool = False) -> dict[str, Any]:
+        """What the last audit says; first let so many of the next questions be an audit's.
+
+        Parameters
+        ----------
+        mixed
+            Whether the strategy asks every other question meanwhile.
+        """
+        if labels is None:
+            found: dict[str, Any] = self._call("GET", "/api/audit")
+        else:
+            found = self._call("POST", "/api/audit", {"labels": labels, "mixed": mixed})
+        return found
+
     def image(self, id: str) -> bytes:
         """The image of an example, or its sound."""
         return self._raw("GET", f"/api/media?{urlencode({'id': id})}")

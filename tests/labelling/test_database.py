@@ -12,6 +12,7 @@ import pytest
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling import database as module
+from galaxy_al.labelling.audit_records import AuditRecord, DrawRecord, PlanRecord
 from galaxy_al.labelling.database import MIGRATIONS, Database, RoundRecord
 from galaxy_al.labelling.log import Entry
 from support.projects import OLD_PROJECT
@@ -31,6 +32,25 @@ def test_entries_come_back_as_they_were_written(tmp_path):
     database.close()
     again = Database(tmp_path / "labels.sqlite")
     assert list(again.entries()) == [first, second, third]
+
+
+def test_audits_come_back_as_they_were_written_and_stay(tmp_path):
+    database = Database(tmp_path / "labels.sqlite")
+    audit = database.add_audit(
+        AuditRecord(
+            ("a, b", "c"), 5, "ab", 7, b"\x00\x01", (0, 1), ((0.25, 0.75),), ((1, 2), (3, 4))
+        )
+    )
+    plan = database.add_plan(PlanRecord(audit.number, 30, 0.5))
+    draw = database.add_draw(DrawRecord(audit.number, "x.jpg", 1, (4, 0), (0.1, 0.9), 8))
+    database.close()
+    again = Database(tmp_path / "labels.sqlite")
+    assert (again.audits(), again.plans(), again.draws()) == ([audit], [plan], [draw])
+    again.close()
+    for table in ("audits", "plans", "draws"):
+        other = sqlite3.connect(tmp_path / "labels.sqlite")
+        with closing(other), pytest.raises(sqlite3.IntegrityError, match="what is written stays"):
+            other.execute(f"delete from {table}")
 
 
 @pytest.mark.parametrize("verb", ["update entries set label = 'fine'", "delete from entries"])

@@ -40,6 +40,31 @@ def test_a_robot_labels_until_it_has_found_the_rare(tmp_path):
         json.loads(client.export("label-studio"))
 
 
+def test_a_robot_audits_blindly(tmp_path):
+    project, truth = small_project(tmp_path)
+    with served(project) as running:
+        client = Client(running.address, "robot")
+        example = client.next()
+        for _ in range(20):
+            example = client.label(example["id"], truth[example["id"]])
+        assert client.audit() == {"report": None, "lines": []}
+        begun = client.audit(25)["report"]
+        assert (begun["n_wanted"], begun["n_answered"]) == (25, 0)
+        example = client.next()
+        for _ in range(30):
+            assert set(example) == {"id", "vector", "width"}  # nothing says that it is a draw
+            example = client.label(example["id"], truth[example["id"]])
+        told = client.audit()
+        assert told["report"]["n_answered"] == 25
+        assert told == client.status()["audit"]
+        labels = running.service.view().labels
+        for name, found in told["report"]["classes"].items():
+            left = sum(truth[id] == name for id in truth if id not in labels)
+            assert found["left"]["low"] <= left <= found["left"]["high"]
+        rows = csv.DictReader(io.StringIO(client.export().decode()))
+        assert sum(row["source"] == "audit" for row in rows) >= 24  # one had been asked before
+
+
 def test_the_example_of_the_labelling_page_runs(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "labelling.md").read_text()
     (block,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)

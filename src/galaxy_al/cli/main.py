@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from galaxy_al.cli.audit import audit
 from galaxy_al.cli.bench import bench
 from galaxy_al.cli.data import data
 from galaxy_al.cli.prediction import predict
@@ -92,7 +93,7 @@ def theory(draws: int, seed: int, output: Path) -> None:
     show_theory(draws, seed, output)
 
 
-for command in (bench, data, embed, manifest, init, label, status, export, train, predict):
+for command in (bench, data, embed, manifest, init, label, status, audit, export, train, predict):
     cli.add_command(command)
 
 

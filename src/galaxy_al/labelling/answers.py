@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from galaxy_al.labelling.database import Database
@@ -11,16 +11,29 @@ from galaxy_al.labelling.project import Project
 
 
 class Answers:
-    """Writes answers to the database, and keeps the log that they make up."""
+    """Writes answers to the database, and keeps the log that they make up.
 
-    def __init__(self, project: Project, database: Database, entries: Iterable[Entry]) -> None:
-        self._project, self._database = project, database
+    Parameters
+    ----------
+    on_entry
+        Called with every new entry.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        database: Database,
+        entries: Iterable[Entry],
+        on_entry: Callable[[Entry], None],
+    ) -> None:
+        self._project, self._database, self._on_entry = project, database, on_entry
         self.log = Log(entries, project.classes)
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Add entries, all or none."""
         for entry in self._database.add(list(entries)):
             self.log.add(entry)
+            self._on_entry(entry)
 
     def undo(self, entry: Entry) -> None:
         """Undo an entry. It stays in the database."""

@@ -22,10 +22,8 @@ class AuditRecord:
     ----------
     classes
         The names of the classes, the majority class last.
-    pool
+    size, digest
         The number of examples in the pool, and the digest of their ids.
-    n_wanted
-        How many draws were asked for.
     after
         The number of the last entry in the log before it.
     strata
@@ -39,7 +37,6 @@ class AuditRecord:
     classes: tuple[str, ...]
     size: int
     digest: str
-    n_wanted: int
     after: int
     strata: bytes
     decided: tuple[int, ...]
@@ -50,8 +47,27 @@ class AuditRecord:
 
     def unpacked(self) -> Strata:
         """The strata as arrays."""
-        of = np.frombuffer(zlib.decompress(self.strata), dtype=np.int8)
+        of = np.frombuffer(zlib.decompress(self.strata), dtype="<i2")
         return Strata(of.astype(np.intp), np.array(self.decided), np.array(self.expected))
+
+
+@dataclass(frozen=True)
+class PlanRecord:
+    """How many draws an audit is to have; the last plan counts.
+
+    Parameters
+    ----------
+    n_wanted
+        The number of draws since the audit began.
+    share
+        The share of the questions that are draws until then; the strategy asks the others.
+    """
+
+    audit: int
+    n_wanted: int
+    share: float
+    created_at: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +96,7 @@ class DrawRecord:
 
 def packed(of: NDArray[np.intp]) -> bytes:
     """Strata of examples, for an `AuditRecord`."""
-    return zlib.compress(of.astype(np.int8).tobytes(), 6)
+    return zlib.compress(of.astype("<i2").tobytes(), 6)
 
 
 def as_tuples(table: Values | Counts) -> Any:

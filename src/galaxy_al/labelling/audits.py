@@ -12,8 +12,10 @@ its draws and the log. Three rules keep it right whatever else happens meanwhile
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,37 +23,78 @@ from numpy.typing import NDArray
 from galaxy_al.audit.draws import CANNOT_TELL, Counts, Draws
 from galaxy_al.audit.measures import Audit, Labeled
 from galaxy_al.audit.sampling import Strata, believed, chances
-from galaxy_al.errors import GalaxyError
-from galaxy_al.labelling.audit_records import AuditRecord, DrawRecord, as_tuples, packed
+from galaxy_al.labelling.audit_beginning import strata_of
+from galaxy_al.labelling.audit_records import AuditRecord, DrawRecord, PlanRecord, as_tuples
 from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import Project
-from galaxy_al.system.files import digest
 
 _UNKNOWN = -2  # of an example whose label was undone
+_TRIES = 100  # to find a free example of a stratum by chance, before all are listed
 
 
-class ProjectAudit:
-    """An audit that is running or over.
+@dataclass(frozen=True)
+class AuditFacts:
+    """An audit at one moment, which nothing changes any more.
 
     Parameters
     ----------
+    result
+        What the draws say; None if the pool has changed too much to tell.
+    pool_size
+        The number of examples in the pool now.
+    ended
+        Why the audit cannot be continued; empty if it can.
+    n_drawn, n_open, n_cannot_tell
+        The draws, those without an answer, and those that an annotator could not label.
+    answers
+        For each annotator the stratum and the label of the drawn examples they labelled.
+    """
+
+    record: AuditRecord
+    plan: PlanRecord
+    result: Audit | None
+    pool_size: int
+    ended: str
+    n_drawn: int
+    n_open: int
+    n_cannot_tell: int
+    answers: Mapping[str, Sequence[tuple[int, str]]]
+
+    @classmethod
+    def of_past(cls, record: AuditRecord, plan: PlanRecord, ended: str) -> AuditFacts:
+        """An audit of which nothing can be computed any more."""
+        return cls(record, plan, None, 0, ended, 0, 0, 0, {})
+
+
+class ProjectAudit:
+    """An audit whose examples the pool still has.
+
+    Parameters
+    ----------
+    plan
+        The last one; the caller may replace it.
     draws, entries
         All draws of this audit, and the whole log.
+    ended
+        Why the audit cannot be continued; empty if it can.
     """
 
     def __init__(
         self,
         project: Project,
         record: AuditRecord,
+        plan: PlanRecord,
         draws: Sequence[DrawRecord],
         entries: Sequence[Entry],
+        ended: str = "",
     ) -> None:
-        self.record = record
-        self.strata = record.unpacked()
+        self.record, self.plan, self.ended = record, plan, ended
+        self.strata = strata_of(record, len(project.pool))
+        self._members = _members(self.strata)
         self._project = project
         self._draws = list(draws)
         self._entries = [entry for entry in entries if entry.number > record.after]
-        self._log = Log(self._entries)
+        self._log = Log(self._entries, record.classes)
         self._class_index = {name: k for k, name in enumerate(record.classes)}
 
     def add(self, entry: Entry) -> None:
@@ -76,11 +119,10 @@ class ProjectAudit:
         rates = believed(self.strata.expected, replay.hits, replay.n_draws)
         chance = chances(replay.n_free, rates, replay.n_draws)
         stratum = int(rng.choice(len(chance), p=chance))
-        free = np.flatnonzero(self.strata.of == stratum)
-        free = free[~np.isin(free, list(replay.out))]
+        index = self._free_example(stratum, replay.out, rng)
         return DrawRecord(
             audit=self.record.number,
-            example=self._project.ids_of([int(rng.choice(free))])[0],
+            example=self._project.ids_of([index])[0],
             stratum=stratum,
             n_free=as_tuples(replay.n_free),
             chances=as_tuples(chance),
@@ -91,11 +133,39 @@ class ProjectAudit:
         """A draw is on disk."""
         self._draws.append(draw)
 
+    def _free_example(self, stratum: int, out: set[int], rng: np.random.Generator) -> int:
+        """An example of a stratum that is not out, each with the same chance."""
+        members = self._members[stratum]
+        for _ in range(_TRIES):
+            index = int(rng.choice(members))
+            if index not in out:
+                return index
+        return int(rng.choice([index for index in members.tolist() if index not in out]))
+
     def result(self) -> Audit:
         """What the draws so far say."""
         replay = self._replay()
         labeled = Labeled(np.array(self.record.confusion, dtype=np.int64))
         return Audit(self.strata, labeled, replay.draws(), replay.n_free, replay.known)
+
+    def facts(self) -> AuditFacts:
+        """Everything that is known now."""
+        answers: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        for draw in self._draws:
+            entry = self._log.current(draw.example)
+            if entry is not None and entry.label is not None:
+                answers[entry.annotator].append((draw.stratum, entry.label))
+        return AuditFacts(
+            record=self.record,
+            plan=self.plan,
+            result=self.result(),
+            pool_size=len(self._project.pool),
+            ended=self.ended,
+            n_drawn=self.n_drawn,
+            n_open=len(self.open_draws()),
+            n_cannot_tell=sum(self._class_of(d.example) == CANNOT_TELL for d in self._draws),
+            answers=answers,
+        )
 
     def _class_of(self, example: str) -> int:
         """The class index of an example now; `CANNOT_TELL`, or `_UNKNOWN` if it has no answer."""
@@ -126,6 +196,13 @@ class ProjectAudit:
         return replay
 
 
+def _members(strata: Strata) -> list[NDArray[np.intp]]:
+    """The examples of each stratum."""
+    order = np.argsort(strata.of, kind="stable")
+    places = np.searchsorted(strata.of[order], np.arange(len(strata.decided) + 1))
+    return [order[low:high] for low, high in pairwise(places)]
+
+
 class _Replay:
     """The state of an audit while its history is gone through.
 
@@ -144,9 +221,9 @@ class _Replay:
         self.n_draws = np.zeros(n_strata, dtype=np.int64)
         self.out: set[int] = set()
         self._drawn: set[int] = set()
+        self._standing: defaultdict[int, set[int]] = defaultdict(set)  # answers, not undone
         self._n_unknown, self._is_over = 0, False
         self._rows: list[tuple[int, int, Counts, NDArray[np.float64], Counts]] = []
-        self._known_then = self.known.copy(), self.n_free.copy()
 
     def draw(self, draw: DrawRecord, index: int) -> None:
         """A draw was made."""
@@ -165,9 +242,12 @@ class _Replay:
     def entry(self, entry: Entry, index: int) -> None:
         """Something was written to the log."""
         if entry.kind in ("label", "cannot tell"):
+            self._standing[index].add(entry.number)
             self._leave(index)
-        elif entry.kind == "undo" and index not in self._drawn:
-            self._return(index)
+        elif entry.kind == "undo":
+            self._standing[index].discard(entry.undoes or 0)
+            if not self._standing[index] and index not in self._drawn:
+                self._return(index)
 
     def draws(self) -> Draws:
         """The draws that count."""
@@ -195,57 +275,3 @@ class _Replay:
             self._n_unknown += change
         elif label != CANNOT_TELL:
             self.known[stratum, label] += change
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """What an audit needs to know of a model when it begins.
-
-    Parameters
-    ----------
-    strata
-        Of the examples without a label.
-    confusion
-        As of `Labeled`.
-    """
-
-    strata: Strata
-    confusion: Counts
-
-
-def begin_audit(
-    project: Project, beginning: Beginning, n_wanted: int, last_entry: int
-) -> AuditRecord:
-    """The record of a new audit."""
-    if not (beginning.strata.of >= 0).any():
-        raise GalaxyError("Every example has a label: there is nothing to audit.")
-    return AuditRecord(
-        classes=project.classes,
-        size=len(project.pool),
-        digest=ids_digest(project.pool.ids),
-        n_wanted=n_wanted,
-        after=last_entry,
-        strata=packed(beginning.strata.of),
-        decided=as_tuples(beginning.strata.decided),
-        expected=as_tuples(beginning.strata.expected),
-        confusion=as_tuples(beginning.confusion),
-    )
-
-
-def ids_digest(ids: Iterable[str]) -> str:
-    """What a list of ids is known by."""
-    return digest(f"{id}\n".encode("utf-8", "surrogateescape") for id in ids)
-
-
-def why_ended(project: Project, record: AuditRecord) -> str:
-    """Why an audit cannot be continued, in one sentence; empty if it can."""
-    begun = record.created_at[:10]
-    if record.classes != project.classes:
-        return (
-            f"The audit of {begun} is over: the classes were {', '.join(record.classes)} then. "
-            "Start another one."
-        )
-    size = len(project.pool)
-    if size < record.size or ids_digest(project.pool.ids[: record.size]) != record.digest:
-        return f"The audit of {begun} is over: the pool has changed since. Start another one."
-    return ""

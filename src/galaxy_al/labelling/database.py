@@ -12,11 +12,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from galaxy_al.errors import GalaxyError
-from galaxy_al.labelling.audit_records import AuditRecord, DrawRecord, from_columns, to_columns
+from galaxy_al.labelling.audit_records import (
+    AuditRecord,
+    DrawRecord,
+    PlanRecord,
+    from_columns,
+    to_columns,
+)
 from galaxy_al.labelling.log import Entry
 from galaxy_al.system.migrations import migrate, refuse_newer, schema_version
 
-_Record = TypeVar("_Record", AuditRecord, DrawRecord)
+_Record = TypeVar("_Record", AuditRecord, DrawRecord, PlanRecord)
 
 
 def _never_changed(*tables: str) -> tuple[str, ...]:
@@ -65,8 +71,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """
         create table audits (
             classes text not null, size integer not null, digest text not null,
-            n_wanted integer not null, after integer not null, strata blob not null,
-            decided text not null, expected text not null, confusion text not null,
+            after integer not null, strata blob not null, decided text not null,
+            expected text not null, confusion text not null,
             created_at text not null, number integer primary key autoincrement
         ) strict
         """,
@@ -78,7 +84,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             number integer primary key autoincrement
         ) strict
         """,
-        *_never_changed("audits", "draws"),
+        """
+        create table plans (
+            audit integer not null references audits (number), n_wanted integer not null,
+            share real not null, created_at text not null,
+            number integer primary key autoincrement
+        ) strict
+        """,
+        *_never_changed("audits", "draws", "plans"),
     ),
 )
 
@@ -166,6 +179,14 @@ class Database:
         """The draws of all audits in order."""
         lists = ("n_free", "chances")
         return [DrawRecord(**from_columns(row, lists)) for row in self._rows("draws", DrawRecord)]
+
+    def add_plan(self, record: PlanRecord) -> PlanRecord:
+        """Write a plan of an audit, and return it with its number and time."""
+        return self._numbered("plans", record)
+
+    def plans(self) -> list[PlanRecord]:
+        """The plans of all audits in order."""
+        return [PlanRecord(**row) for row in self._rows("plans", PlanRecord)]
 
     def _numbered(self, table: str, record: _Record) -> _Record:
         timed = replace(record, created_at=record.created_at or _now())

@@ -20,7 +20,13 @@ from galaxy_al.labelling.project import Project, embedder_of_pool, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.learner import NextRound
 from galaxy_al.models.auto import AutoModel, HeldOut
-from galaxy_al.models.decisions import DEFAULT_RULE, Rule, ThresholdCurve, choose_from_curves
+from galaxy_al.models.decisions import (
+    DEFAULT_RULE,
+    Rule,
+    ThresholdCurve,
+    choose_from_curves,
+    choose_thresholds,
+)
 from galaxy_al.models.estimates import estimate_decisions, held_out_table
 from galaxy_al.models.few_rows import few_rows
 from galaxy_al.models.heads import NETWORKS, make_trainer
@@ -208,6 +214,38 @@ def _decide(project: Project, model: Any, labels: Sequence[Entry], rule: str) ->
         estimate=estimate,
     )
     return TrainedProject(model, report, curves)
+
+
+@dataclass(frozen=True)
+class DecidedPool:
+    """What a model says of every example of a pool; of labelled ones, had it not seen them.
+
+    Parameters
+    ----------
+    proba, classes
+        The probabilities, and the class that is decided at the thresholds for F1.
+    """
+
+    proba: NDArray[np.floating[Any]]
+    classes: NDArray[np.intp]
+
+
+def decide_pool(project: Project, model: TrainedModel) -> DecidedPool:
+    """Decide the class of every example by the thresholds that `save_trained_model` would take."""
+    n_classes = len(project.classes)
+    if len(project.pool) > _MOST_ROWS:
+        raise GalaxyError(f"An audit needs a pool of at most {_MOST_ROWS:,} examples.")
+    snapshot = model.snapshot(project.vectors)
+    table, priors = np.asarray(snapshot.proba), np.zeros(n_classes)
+    if isinstance(model, AutoModel):
+        priors = model.class_priors
+        if model.held_out is not None:
+            table = held_out_table(table, model.held_out)
+    elif len(np.unique(table.argmax(axis=1))) > 1:
+        priors = table.mean(axis=0, dtype=np.float64)
+    usable = np.delete(np.arange(len(table)), list(project.bad))
+    decision = choose_thresholds(DEFAULT_RULE, table[usable], priors, project.classes)
+    return DecidedPool(table, decision.classes(table))
 
 
 @dataclass(frozen=True)

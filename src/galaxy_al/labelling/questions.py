@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from galaxy_al.errors import PoolExhausted
 from galaxy_al.labelling.announcements import After, Announcements, Answer
+from galaxy_al.labelling.auditor import Auditor
 from galaxy_al.labelling.leases import Leases
 from galaxy_al.learner import Learner
 
@@ -19,12 +20,20 @@ class Questions:
 
     Parameters
     ----------
+    auditor
+        It is asked first.
     lease_seconds
         How long an example is reserved for an annotator who sends nothing.
     """
 
-    def __init__(self, learner: Learner, lease_seconds: float, clock: Callable[[], float]) -> None:
-        self._learner = learner
+    def __init__(
+        self,
+        learner: Learner,
+        auditor: Auditor,
+        lease_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._learner, self._auditor = learner, auditor
         self._leases = Leases(lease_seconds, clock)
         self._announcements = Announcements()
 
@@ -45,9 +54,11 @@ class Questions:
         question, *set_aside = self._leases.held_by(annotator)
         is_alone = self._leases.holders() == {annotator}
         after: After = {}
-        if is_alone and not set_aside:
+        if is_alone and not set_aside and not self._auditor.is_asking:
             after = self._learner.look_ahead(question)
-        else:  # what the others will answer is not known: one example is set aside for any answer
+        else:
+            # What the others will answer is not known, and an audit does not wait for the answer:
+            # one example is set aside for any answer.
             with suppress(PoolExhausted):
                 then = set_aside[0] if set_aside else self._lease_next(annotator)
                 after = dict.fromkeys([*range(self._learner.n_classes), None], then)
@@ -93,7 +104,15 @@ class Questions:
             self._learner.state.release(index)
 
     def _lease_next(self, annotator: str) -> int:
-        """Lease what the strategy asks, but set aside what was announced to another annotator."""
+        """Lease a draw of the audit, or what the strategy asks.
+
+        What was announced to another annotator is set aside.
+        """
+        drawn = self._auditor.next(self._learner.state.is_free)
+        if drawn is not None:
+            self._learner.state.hold(drawn)
+            self._leases.give(drawn, annotator)
+            return drawn
         while True:
             index = self._learner.ask()
             holder = self._announcements.annotator_of(index) or annotator

@@ -13,6 +13,9 @@ import numpy as np
 
 from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
 from galaxy_al.labelling.answers import Answers
+from galaxy_al.labelling.audit_beginning import Beginning, begin_audit
+from galaxy_al.labelling.audit_report import AuditReport, report_of
+from galaxy_al.labelling.auditor import Auditor, Plan
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.log import IMPORTER, Entry, Kind, Source
@@ -63,7 +66,8 @@ class Service:
         self._lock = threading.RLock()
         self._database = open_log(project.folder)
         entries = list(self._database.entries())
-        self._answers = Answers(project, self._database, entries)
+        self._auditor = Auditor(project, self._database, entries)
+        self._answers = Answers(project, self._database, entries, self._auditor.add)
         self._log = self._answers.log
         self._rounds = self._database.rounds()
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
@@ -74,7 +78,7 @@ class Service:
         self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
         self._learner = resume(project, entries, self._log.all_current())
-        self._questions = Questions(self._learner, lease_seconds, clock)
+        self._questions = Questions(self._learner, self._auditor, lease_seconds, clock)
         self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
     def close(self) -> None:
@@ -214,6 +218,34 @@ class Service:
             self._background.start(self._next_training())
         self.on_change()
 
+    def start_audit(self, plan: Plan, *, again: bool = False) -> None:
+        """Let the next questions be an audit's: begin one, or continue the one there is.
+
+        Parameters
+        ----------
+        again
+            Whether to begin a new audit, of the model as it is now.
+        """
+        with self._lock:
+            continues = self._auditor.can_continue and not again
+            if continues:
+                self._auditor.extend(plan)
+            else:
+                model, labels = self._learner.model, dict(self._state.labels)
+                out = frozenset(self._state.skipped - self._skipped)
+                beginning = Beginning(labels, out, self._auditor.last_entry)
+        if not continues:
+            record = begin_audit(self.project, model, beginning)  # may take a while
+            with self._lock:
+                self._auditor.begin(record, plan)
+        self.on_change()
+
+    def audit(self) -> AuditReport | None:
+        """What the last audit says so far; None if there never was one."""
+        with self._lock:
+            facts = self._auditor.facts()
+        return None if facts is None else report_of(facts)
+
     def scores(self) -> Scores:
         """What a search needs to know about the pool."""
         with self._lock:
@@ -282,6 +314,7 @@ class Service:
                     entry,
                     round=self.round,
                     is_random=entry.source == "asked" and index in self._state.random,
+                    source=self._source(entry),
                 )
                 for entry, index in zip(entries, indices)
                 if not self._log.repeats(entry, self._skips_count_from)
@@ -291,6 +324,11 @@ class Service:
                 self._questions.answer(annotator, index, answer)
                 self._apply(index)
         self._train_or_notify()
+
+    def _source(self, entry: Entry) -> Source:
+        """The page does not know which questions are an audit's."""
+        is_audit = entry.source == "asked" and self._auditor.is_draw(entry.example)
+        return "audit" if is_audit else entry.source
 
     def _check(self, entry: Entry, index: int) -> None:
         """Refuse an answer to an example that cannot be used or belongs to another annotator."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from galaxy_al.labelling.audit_report import AuditReport
 from galaxy_al.labelling.background import Training
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.views import Person
@@ -128,6 +129,23 @@ class RandomRate(Message):
     n: int = Field(description="How many labelled examples were asked at random.")
 
 
+class AuditPlan(Message):
+    """Random examples to ask, blind, to know how many are left and how good the model is."""
+
+    labels: int = Field(ge=0, le=1_000_000, description="How many; 0 ends the audit's questions.")
+    mixed: bool = Field(default=False, description="Whether the strategy asks every other one.")
+    again: bool = Field(
+        default=False, description="Whether to begin a new audit, of the model as it is now."
+    )
+
+
+class Audited(Message):
+    """What the last audit says, in numbers and in sentences."""
+
+    report: AuditReport | None
+    lines: list[str]
+
+
 class Status(Message):
     """The progress of a project."""
 
@@ -143,6 +161,7 @@ class Status(Message):
     n_cannot_tell: int
     found: list[tuple[int, int]] = Field(description="Labels given, and rare examples among them.")
     random: RandomRate | None
+    audit: Audited = Field(description="What the last audit says.")
     round: int
     rounds: list[RoundRecord]
     training: Training

@@ -11,7 +11,7 @@ from galaxy_al.goals import GOALS
 from galaxy_al.labelling.missing import missing_classes
 from galaxy_al.labelling.service import Service
 from galaxy_al.labelling.views import View
-from galaxy_al.server.schemas import RandomRate, Status
+from galaxy_al.server.schemas import Audited, RandomRate, Status
 
 _POINTS = 200  # of a curve
 _ENOUGH_RANDOM = 100  # labels, to estimate from them instead of from the model
@@ -36,6 +36,7 @@ def status(service: Service) -> Status:
         n_cannot_tell=sum(entry.kind == "cannot tell" for entry in view.entries),
         found=_found(view, project.classes),
         random=_random_rate(view, project.classes[-1]),
+        audit=audited(service),
         round=view.round,
         rounds=list(view.rounds),
         training=view.training,
@@ -47,6 +48,12 @@ def status(service: Service) -> Status:
         rankings=list(view.rankings),
         annotators=list(view.people),
     )
+
+
+def audited(service: Service) -> Audited:
+    """What the last audit of a project says."""
+    report = service.audit()
+    return Audited(report=report, lines=[] if report is None else list(report.lines()))
 
 
 def _found(view: View, classes: Sequence[str]) -> list[tuple[int, int]]:
