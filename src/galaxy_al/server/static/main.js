@@ -1,6 +1,7 @@
 // Signing in, the views, keys, and what the server sends by itself.
 
 import { get, post } from "./api.js";
+import { prepare as prepareAudit } from "./audit.js";
 import { GridView } from "./grid.js";
 import { LabelView } from "./label.js";
 import { draw } from "./panel.js";
@@ -108,6 +109,7 @@ byId("sign-out").addEventListener("click", async () => {
   location.reload();
 });
 byId("train").addEventListener("click", () => post("/api/train").catch(problem));
+prepareAudit(problem);
 byId("help-button").addEventListener("click", () => byId("help").showModal());
 
 const keys = byId("single-keys");

@@ -1,5 +1,6 @@
 // What is shown beside the examples, redrawn after every change.
 
+import { draw as drawAudit } from "./audit.js";
 import { element, svg } from "./show.js";
 
 const byId = (id) => document.getElementById(id);
@@ -11,6 +12,7 @@ export function draw(status) {
   byId("project").textContent = status.project;
   model(status);
   counts(status);
+  drawAudit(status);
   found(status);
   quality(status);
   rankings(status);
