@@ -1,0 +1,86 @@
+"""The labelled examples of a project that are nearly the same and have different labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from galaxy_al.data.pool import Pool
+from galaxy_al.errors import GalaxyError
+from galaxy_al.labelling.project import Project
+from galaxy_al.models.auto import FEW_DIRECTIONS
+from galaxy_al.models.effective_rank import effective_rank
+from galaxy_al.second_look.duplicates import (
+    NEAR,
+    SAME_LOOK,
+    Pair,
+    near_pairs,
+    thumbnail,
+    typical_distance,
+)
+from galaxy_al.shards import random_rows
+
+_SAMPLE = 1000  # examples that tell how near neighbors usually are
+
+
+class Duplicates:
+    """Finds the pairs of labelled examples that are nearly the same.
+
+    Embeddings find what a network takes for the same; thumbnails find images that were scaled or
+    compressed. Tables vary in few directions, where many rows are near each other: of these only
+    equal rows count.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._thumbnails: dict[int, np.ndarray] = {}
+
+    def find(self, labels: Mapping[int, int]) -> list[Pair]:
+        """The pairs of examples with different labels, as indices of the pool.
+
+        Parameters
+        ----------
+        labels
+            The class index of each labelled example.
+        """
+        known = np.array(sorted(labels), dtype=np.intp)
+        targets = np.array([labels[index] for index in known.tolist()], dtype=np.int64)
+        if len(np.unique(targets)) < 2:
+            return []
+        vectors = np.asarray(self._project.vectors[known])
+        pairs = dict.fromkeys(near_pairs(vectors, targets, self._distance))
+        if isinstance(self._project.pool, Pool) and self._project.pool.kind == "images":
+            looks = np.stack([self._thumbnail(index) for index in known.tolist()])
+            pairs |= dict.fromkeys(near_pairs(looks, targets, SAME_LOOK))
+        return sorted((int(known[one]), int(known[other])) for one, other in pairs)
+
+    def is_exact(self, indices: Sequence[int]) -> bool:
+        """Whether some examples are the same, byte for byte."""
+        pool, vectors = self._project.pool, np.asarray(self._project.vectors[list(indices)])
+        if not isinstance(pool, Pool):
+            return bool((vectors == vectors[0]).all())
+        try:
+            first, *others = (pool.modality.bytes_of(pool.items, index) for index in indices)
+        except GalaxyError:  # a file is gone
+            return False
+        return all(other == first for other in others)
+
+    @cached_property
+    def _distance(self) -> float:
+        """Up to which distance two vectors are nearly the same."""
+        project = self._project
+        vectors = project.vectors
+        if effective_rank(vectors, project.settings.seed) <= FEW_DIRECTIONS:
+            return 0.0
+        rows = random_rows(len(vectors), _SAMPLE, np.random.default_rng(0))
+        usable = np.sort(rows[~np.isin(rows, list(project.bad))])
+        return NEAR * typical_distance(np.asarray(vectors[usable]).astype(np.float64))
+
+    def _thumbnail(self, index: int) -> np.ndarray:
+        if index not in self._thumbnails:
+            self._thumbnails[index] = self._make_thumbnail(index)
+        return self._thumbnails[index]
+
+    def _make_thumbnail(self, index: int) -> np.ndarray: ...
