@@ -42,6 +42,11 @@ def ask_ahead(service, annotator):
     return question.id, question.ahead
 
 
+def answers_to(service, id):
+    """The label of each person about an example; None cannot tell, or skips."""
+    return {entry.annotator: entry.label for entry in service._log.answers(id)}
+
+
 def holder(service, id):
     return service._questions.holder(service.project.find(id))
 
@@ -198,14 +203,31 @@ def test_undo_goes_back_any_number_of_steps(project):
     service.close()
 
 
-def test_an_undo_brings_back_what_stood_before(project):
+def test_an_undo_brings_back_what_one_answered_before(project):
+    service = Service(project[0])
+    index = service.next("ann").id
+    service.label("ann", {index: "scratch"})
+    service.label("ann", {index: "dent"}, source="found")
+    assert service.view().labels == {index: "dent"}
+    service.undo("ann")
+    assert service.view().labels == {index: "scratch"}
+    service.close()
+
+
+def test_an_undo_undoes_only_ones_own_answer(project):
     service = Service(project[0])
     index = service.next("ann").id
     service.label("ann", {index: "scratch"})
     service.label("bob", {index: "dent"}, source="found")
-    assert service.view().labels == {index: "dent"}
-    service.undo("bob")
+    assert answers_to(service, index) == {"ann": "scratch", "bob": "dent"}
+    assert service.undo("bob") == index
+    assert answers_to(service, index) == {"ann": "scratch"}
+    assert service.undo("bob") is None
     assert service.view().labels == {index: "scratch"}
+    service.label("bob", {index: "dent"}, source="found")
+    service.undo("ann")
+    assert answers_to(service, index) == {"bob": "dent"}
+    assert service.view().labels == {index: "dent"}
     service.close()
 
 
@@ -271,20 +293,20 @@ def test_everything_can_be_labelled_and_then_nothing_is_left(tmp_path):
     service.close()
 
 
-def test_an_answer_that_comes_too_late_replaces_nothing(project):
+def test_an_answer_that_comes_too_late_is_a_second_opinion(project):
     clock = Clock()
     service = Service(project[0], lease_seconds=60, clock=clock)
     index = service.next("ann").id
     clock.now = 61
     assert service.next("bob").id == index
     service.label("bob", {index: "dent"})
-    with pytest.raises(Taken, match="Another annotator has already answered"):
-        service.skip("ann", index, cannot_tell=True)
-    with pytest.raises(Taken, match="Another annotator has already answered"):
-        service.label("ann", {index: "scratch"})
+    service.label("ann", {index: "scratch"})
+    assert answers_to(service, index) == {"bob": "dent", "ann": "scratch"}
     assert service.view().labels == {index: "dent"}
-    service.label("ann", {index: "scratch"}, source="found")  # on purpose
-    assert service.view().labels == {index: "scratch"}
+    service.skip("ann", index, cannot_tell=True)
+    assert answers_to(service, index) == {"bob": "dent", "ann": None}
+    assert service.view().labels == {index: "dent"}
+    assert index not in service.view().skipped
     service.close()
 
 
@@ -605,7 +627,8 @@ def test_no_two_annotators_have_the_same_example_and_the_log_says_it_all(tmp_pat
                 continue
             service.label(who, {id: names[number % 3]}, source="found")
             said = (who, "label", id, names[number % 3])
-            if said != next((one for one in reversed(acknowledged) if one[2] == id), None):
+            mine = [one for one in acknowledged if (one[0], one[2]) == (who, id)]
+            if said not in mine[-1:]:
                 acknowledged.append(said)
         elif action == "wait":
             service.wait()
@@ -616,11 +639,18 @@ def test_no_two_annotators_have_the_same_example_and_the_log_says_it_all(tmp_pat
             has.clear()
             promised.clear()
     service.wait()
-    last = {index: (kind, label) for _, kind, index, label in acknowledged}
-    labels = {index: label for index, (kind, label) in last.items() if kind == "label"}
-    never = {index for index, (kind, _) in last.items() if kind == "cannot tell"}
-    assert service.view().labels == labels
-    assert never <= service.view().skipped
+    last = {(index, who): (kind, label) for who, kind, index, label in acknowledged}
+    assert last == {
+        (index, entry.annotator): (entry.kind, entry.label)
+        for index in project.pool.ids
+        for entry in service._log.answers(index)
+    }
+    labels = service.view().labels
+    given = {index: {last[one][1] for one in last if one[0] == index} - {None} for index, _ in last}
+    assert labels.keys() == {index for index, names in given.items() if names}
+    assert all(label in given[index] for index, label in labels.items())
+    unclear = {index for (index, _), (kind, _) in last.items() if kind == "cannot tell"}
+    assert unclear - labels.keys() <= service.view().skipped
     assert labels.keys().isdisjoint(has.values())
     service.close()
 

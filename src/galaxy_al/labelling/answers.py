@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry, Log
-from galaxy_al.labelling.project import IMPORTER, Project
+from galaxy_al.labelling.project import Project
 
 
 class Answers:
@@ -15,7 +15,7 @@ class Answers:
 
     def __init__(self, project: Project, database: Database, entries: Iterable[Entry]) -> None:
         self._project, self._database = project, database
-        self.log = Log(entries)
+        self.log = Log(entries, project.classes)
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Add entries, all or none."""
@@ -34,12 +34,3 @@ class Answers:
             self.undo(last)
             last = self.log.last_of(annotator)
         return last
-
-    def is_answered_by_another(self, entry: Entry) -> bool:
-        """Whether another annotator has answered the example of an entry for good."""
-        current = self.log.current(entry.example)
-        if current is None or current.kind == "skip":
-            return False
-        if current.kind == "label" and current.label not in self._project.classes:
-            return False  # its class was removed from the project
-        return current.annotator not in (entry.annotator, IMPORTER)

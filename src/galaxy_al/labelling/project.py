@@ -20,7 +20,7 @@ from galaxy_al.data.sources import load_pool, read_labels
 from galaxy_al.data.tables import is_unicode
 from galaxy_al.errors import GalaxyError, InvalidArgument, NotFound
 from galaxy_al.labelling.database import Database
-from galaxy_al.labelling.log import Entry
+from galaxy_al.labelling.log import IMPORTER, Entry
 from galaxy_al.labelling.settings import ProjectSettings
 from galaxy_al.learner import Learner
 from galaxy_al.models.embedders import full_name, known_as, load_embedder
@@ -32,7 +32,6 @@ from galaxy_al.system.addresses import absolute, is_remote
 from galaxy_al.system.files import make_folder
 
 SETTINGS_FILE, LOG_FILE, LOCK_FILE = "project.toml", "labels.sqlite", "lock"
-IMPORTER = "import"  # the annotator of imported labels
 
 
 @dataclass(frozen=True)

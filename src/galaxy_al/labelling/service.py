@@ -15,14 +15,14 @@ from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
 from galaxy_al.labelling.answers import Answers
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
-from galaxy_al.labelling.log import Entry, Kind, Source
+from galaxy_al.labelling.log import IMPORTER, Entry, Kind, Source
 from galaxy_al.labelling.model import (
     LabeledExamples,
     evaluate_round,
     label_warnings,
     usable_labels,
 )
-from galaxy_al.labelling.project import IMPORTER, Project, open_log
+from galaxy_al.labelling.project import Project, open_log
 from galaxy_al.labelling.questions import Questions
 from galaxy_al.labelling.resuming import resume
 from galaxy_al.labelling.views import Person, Question, Scores, View
@@ -297,8 +297,6 @@ class Service:
         if index in self.project.bad:
             raise GalaxyError(self.project.bad[index])
         self._check_not_taken(index, entry.annotator)
-        if entry.source == "asked" and self._answers.is_answered_by_another(entry):
-            raise Taken(f"Another annotator has already answered {entry.example!r}.")
 
     def _check_not_taken(self, index: int, annotator: str) -> None:
         if self._questions.holder(index) not in (None, annotator):

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from galaxy_al.labelling.database import RoundRecord
-from galaxy_al.labelling.log import Entry, Log
-from galaxy_al.labelling.project import IMPORTER, SETTINGS_FILE, open_log, read_settings
+from galaxy_al.labelling.log import IMPORTER, Entry, Log
+from galaxy_al.labelling.project import SETTINGS_FILE, open_log, read_settings
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def summarize(folder: Path) -> Summary:
     """Summarize a project without changing its files."""
     settings = read_settings(folder)
     database = open_log(folder, read_only=True)
-    entries, rounds = Log(database.entries()).all_current(), database.rounds()
+    log, rounds = Log(database.entries(), settings.classes), database.rounds()
     database.close()
-    return Summary(settings.classes, entries, rounds)
+    return Summary(settings.classes, log.all_current(), rounds)
 
 
 def class_warnings(classes: Sequence[str], entries: Iterable[Entry]) -> list[str]:

@@ -11,7 +11,7 @@ from fastapi import HTTPException, Request, Response
 from itsdangerous import BadData, URLSafeSerializer
 
 from galaxy_al.errors import InvalidArgument
-from galaxy_al.labelling.project import IMPORTER
+from galaxy_al.labelling.log import IMPORTER
 from galaxy_al.system.files import digest, writing
 
 LONGEST_NAME = 60
