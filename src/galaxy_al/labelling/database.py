@@ -80,6 +80,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         *_never_changed("audits", "draws"),
     ),
+    ("alter table entries add column probability real",),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from galaxy_al.data.pool import Pool
 from galaxy_al.errors import GalaxyError
@@ -17,10 +18,11 @@ from galaxy_al.second_look.duplicates import (
     SAME_LOOK,
     Pair,
     near_pairs,
-    thumbnail,
     typical_distance,
 )
 from galaxy_al.shards import random_rows
+
+Look = NDArray[np.float32]
 
 _SAMPLE = 1000  # examples that tell how near neighbors usually are
 
@@ -35,7 +37,7 @@ class Duplicates:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._thumbnails: dict[int, np.ndarray] = {}
+        self._look_of: dict[int, Look] = {}  # files are read once
 
     def find(self, labels: Mapping[int, int]) -> list[Pair]:
         """The pairs of examples with different labels, as indices of the pool.
@@ -51,8 +53,7 @@ class Duplicates:
             return []
         vectors = np.asarray(self._project.vectors[known])
         pairs = dict.fromkeys(near_pairs(vectors, targets, self._distance))
-        if isinstance(self._project.pool, Pool) and self._project.pool.kind == "images":
-            looks = np.stack([self._thumbnail(index) for index in known.tolist()])
+        if (looks := self._looks(known.tolist())) is not None:
             pairs |= dict.fromkeys(near_pairs(looks, targets, SAME_LOOK))
         return sorted((int(known[one]), int(known[other])) for one, other in pairs)
 
@@ -78,9 +79,15 @@ class Duplicates:
         usable = np.sort(rows[~np.isin(rows, list(project.bad))])
         return NEAR * typical_distance(np.asarray(vectors[usable]).astype(np.float64))
 
-    def _thumbnail(self, index: int) -> np.ndarray:
-        if index not in self._thumbnails:
-            self._thumbnails[index] = self._make_thumbnail(index)
-        return self._thumbnails[index]
-
-    def _make_thumbnail(self, index: int) -> np.ndarray: ...
+    def _looks(self, indices: Sequence[int]) -> Look | None:
+        """What examples look like, one row each; None if they are not images in files."""
+        pool = self._project.pool
+        if not isinstance(pool, Pool):
+            return None
+        for index in indices:
+            if index not in self._look_of:
+                look = pool.modality.look(pool.items, index)
+                if look is None:
+                    return None
+                self._look_of[index] = look
+        return np.stack([self._look_of[index] for index in indices])

@@ -47,6 +47,9 @@ class Entry:
     source
         Whether the example was asked by the strategy or by an audit, found by the annotator,
         imported, or decided under review, where the answers so far are seen.
+    probability
+        How likely the model found the label when it was given under review, without having seen
+        any; None otherwise.
     created_at
         The time in UTC.
     number
@@ -61,6 +64,7 @@ class Entry:
     round: int = 0
     is_random: bool = False
     source: Source = "asked"
+    probability: float | None = None
     created_at: str = ""
     number: int = 0
 

@@ -14,7 +14,6 @@ from galaxy_al.shards import row_blocks
 # Chosen on images of CIFAR-10; see docs/appendix/benchmarks.md for what they find elsewhere.
 NEAR = 0.4  # of the typical distance between neighbors
 SAME_LOOK = 0.15  # between two thumbnails
-SIDE = 8  # of a thumbnail, in pixels
 _ROWS = 1024
 
 Table = NDArray[np.floating[Any]]
@@ -37,7 +36,7 @@ def near_pairs(
     """
     points = (vectors - vectors.mean(axis=0, dtype=np.float64)).astype(np.float32)
     squares = np.einsum("ij,ij->i", points, points)
-    slack = 1e-5 * float(squares.max(initial=0.0)) * 4  # what single precision may lose
+    slack = 4e-5 * float(squares.max(initial=0.0))  # what single precision may lose
     bound = np.float32(distance**2 + slack)
     found: list[Pair] = []
     for low, high in row_blocks(len(points), _ROWS):
@@ -75,26 +74,6 @@ def typical_distance(sample: Table) -> float:
     apart = squared_distances(sample, sample)
     np.fill_diagonal(apart, np.inf)
     return float(np.sqrt(np.median(apart.min(axis=1))))
-
-
-def thumbnail(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """What an image looks like, as a unit vector that light and contrast do not change.
-
-    Images that were scaled, compressed or brightened are near each other here, which they need not
-    be for a network. Cropped ones are not; a network finds these.
-
-    Parameters
-    ----------
-    image
-        H x W x 3.
-    """
-    from PIL import Image
-
-    small = Image.fromarray(image).convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
-    grey = np.asarray(small, dtype=np.float32).ravel()
-    grey -= grey.mean()
-    length = float(np.linalg.norm(grey))
-    return grey / length if length else grey
 
 
 def groups_of(pairs: Iterable[Pair]) -> list[list[int]]:
