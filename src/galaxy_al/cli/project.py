@@ -15,7 +15,7 @@ from galaxy_al.system.extras import needs_extra
 if TYPE_CHECKING:
     from galaxy_al.labelling.exports import ExportFormat
 
-_replaced_scheduler = scheduler_option(
+replaced_scheduler = scheduler_option(
     "Who works on the shards from now on: a dask scheduler, local, or none: this process."
 )
 PROJECT = click.argument("project", type=click.Path(path_type=Path))
@@ -162,7 +162,7 @@ def _check_apply(options: dict[str, Any], is_sharded: bool) -> None:
 
 @click.command()
 @PROJECT
-@_replaced_scheduler
+@replaced_scheduler
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -245,7 +245,7 @@ def status(project: Path) -> None:
 
 @click.command()
 @PROJECT
-@_replaced_scheduler
+@replaced_scheduler
 @click.option(
     "--format", type=_Format(), help="By default the format of the output's suffix, or csv."
 )
@@ -282,7 +282,7 @@ def export(
 
 @click.command()
 @PROJECT
-@_replaced_scheduler
+@replaced_scheduler
 @click.option(
     "--output",
     type=click.Path(path_type=Path),

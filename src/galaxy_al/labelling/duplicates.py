@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +17,6 @@ from galaxy_al.models.effective_rank import effective_rank
 from galaxy_al.second_look.duplicates import (
     NEAR,
     SAME_LOOK,
-    Pair,
     near_pairs,
     typical_distance,
 )
@@ -25,6 +25,15 @@ from galaxy_al.shards import random_rows
 Look = NDArray[np.float32]
 
 _SAMPLE = 1000  # examples that tell how near neighbors usually are
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """Two examples that are nearly the same, or byte for byte, by their ids."""
+
+    one: str
+    other: str
+    is_exact: bool
 
 
 class Duplicates:
@@ -39,8 +48,8 @@ class Duplicates:
         self._project = project
         self._look_of: dict[int, Look] = {}  # files are read once
 
-    def find(self, labels: Mapping[int, int]) -> list[Pair]:
-        """The pairs of examples with different labels, as indices of the pool.
+    def find(self, labels: Mapping[int, int]) -> list[Duplicate]:
+        """The pairs of examples with different labels.
 
         Parameters
         ----------
@@ -55,18 +64,21 @@ class Duplicates:
         pairs = dict.fromkeys(near_pairs(vectors, targets, self._distance))
         if (looks := self._looks(known.tolist())) is not None:
             pairs |= dict.fromkeys(near_pairs(looks, targets, SAME_LOOK))
-        return sorted((int(known[one]), int(known[other])) for one, other in pairs)
+        return [self._duplicate(*known[list(pair)].tolist()) for pair in sorted(pairs)]
 
-    def is_exact(self, indices: Sequence[int]) -> bool:
-        """Whether some examples are the same, byte for byte."""
-        pool, vectors = self._project.pool, np.asarray(self._project.vectors[list(indices)])
+    def _duplicate(self, one: int, other: int) -> Duplicate:
+        ids = self._project.ids_of([one, other])
+        return Duplicate(ids[0], ids[1], self._are_equal(one, other))
+
+    def _are_equal(self, one: int, other: int) -> bool:
+        pool, vectors = self._project.pool, self._project.vectors
         if not isinstance(pool, Pool):
-            return bool((vectors == vectors[0]).all())
+            return bool((vectors[one] == vectors[other]).all())
         try:
-            first, *others = (pool.modality.bytes_of(pool.items, index) for index in indices)
+            first, second = (pool.modality.bytes_of(pool.items, index) for index in (one, other))
         except GalaxyError:  # a file is gone
             return False
-        return all(other == first for other in others)
+        return first == second
 
     @cached_property
     def _distance(self) -> float:

@@ -44,14 +44,19 @@ def held_out_of(model: Any) -> HeldOut | None:
     return model.held_out if isinstance(model, AutoModel) else None
 
 
-def probability_of(held_out: HeldOut | None, index: int, class_index: int) -> float | None:
-    """How likely a class is for a labelled example, without its label; None if not known."""
-    if held_out is None:
+def probability_of(
+    entry: Entry, index: int, project: Project, held_out: HeldOut | None
+) -> float | None:
+    """How likely the model finds a label given under review, without having seen any.
+
+    None if that is not known, or if an entry was not given under review.
+    """
+    if entry.source != "review" or entry.label not in project.classes or held_out is None:
         return None
     row = int(np.searchsorted(held_out.indices, index))
     if row == len(held_out.indices) or held_out.indices[row] != index:
         return None
-    return float(held_out.proba[row, class_index])
+    return float(held_out.proba[row, project.classes.index(entry.label)])
 
 
 def suspects_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ _ROWS = 1024
 
 Table = NDArray[np.floating[Any]]
 Pair = tuple[int, int]
+Name = TypeVar("Name", int, str)
 
 
 def near_pairs(
@@ -76,7 +77,7 @@ def typical_distance(sample: Table) -> float:
     return float(np.sqrt(np.median(apart.min(axis=1))))
 
 
-def groups_of(pairs: Iterable[Pair]) -> list[list[int]]:
+def groups_of(pairs: Iterable[tuple[Name, Name]]) -> list[list[Name]]:
     """What is connected by pairs, as groups in ascending order.
 
     Examples
@@ -84,9 +85,9 @@ def groups_of(pairs: Iterable[Pair]) -> list[list[int]]:
     >>> groups_of([(4, 7), (1, 2), (7, 9)])
     [[1, 2], [4, 7, 9]]
     """
-    group_of: dict[int, list[int]] = {}
+    group_of: dict[Name, list[Name]] = {}
     for pair in pairs:
-        one, other = (group_of.setdefault(index, [index]) for index in pair)
+        one, other = (group_of.setdefault(name, [name]) for name in pair)
         if one is not other:
             one += other
             group_of.update(dict.fromkeys(other, one))

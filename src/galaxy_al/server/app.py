@@ -14,7 +14,7 @@ from galaxy_al.server.ending import Ending
 from galaxy_al.server.errors import add_error_handlers
 from galaxy_al.server.events import Broadcast
 from galaxy_al.server.guard import Guard
-from galaxy_al.server.routes import finding, labelling, pages, results
+from galaxy_al.server.routes import finding, labelling, pages, results, reviewing
 from galaxy_al.server.schemas import Problem
 from galaxy_al.server.search import Finder
 from galaxy_al.server.status import status
@@ -53,7 +53,13 @@ def make_app(
     app.state.ending = Ending()
     add_error_handlers(app)
     app.add_middleware(Guard, hosts=hosts, name=name)
-    for router in (labelling.router, results.router, finding.router, pages.router):
+    for router in (
+        labelling.router,
+        reviewing.router,
+        results.router,
+        finding.router,
+        pages.router,
+    ):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=pages.STATIC), name="static")
     return app
