@@ -188,8 +188,12 @@ class Log:
             return False
         if entry.source == "review" and before is not self.current(entry.example):
             return False
-        is_decided = entry.source != "review" or before.source == "review"
-        return is_decided and (before.kind, before.label) == (entry.kind, entry.label)
+        if entry.source == "review" and (before.source, before.probability) != (
+            entry.source,
+            entry.probability,
+        ):
+            return False
+        return (before.kind, before.label) == (entry.kind, entry.label)
 
     def all_current(self) -> list[Entry]:
         """The current entry of each example, in the order of the log."""

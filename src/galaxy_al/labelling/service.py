@@ -282,7 +282,7 @@ class Service:
             self._see(annotator)
             for entry, index in zip(entries, indices):
                 self._check(entry, index)
-            self._answers.write(
+            full = [
                 replace(
                     entry,
                     round=self.round,
@@ -290,8 +290,9 @@ class Service:
                     probability=probability_of(entry, index, self.project, self._held_out),
                 )
                 for entry, index in zip(entries, indices)
-                if not self._log.repeats(entry, self._skips_count_from)
-            )
+            ]
+            since = self._skips_count_from
+            self._answers.write(entry for entry in full if not self._log.repeats(entry, since))
             for entry, index in zip(entries, indices):
                 answer = None if entry.label is None else self._class_index[entry.label]
                 self._questions.answer(annotator, index, answer)
