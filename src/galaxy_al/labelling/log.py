@@ -47,13 +47,13 @@ class Entry:
     source
         Whether the example was asked by the strategy or by an audit, found by the annotator,
         imported, or decided under review, where the answers so far are seen.
-    probability
-        How likely the model found the label when it was given under review, without having seen
-        any; None otherwise.
     created_at
         The time in UTC.
     number
         The position in the log, from 1. The database assigns it.
+    probability
+        How likely the model found the label when it was given under review, without having seen
+        any; None otherwise.
     """
 
     annotator: str
@@ -64,9 +64,9 @@ class Entry:
     round: int = 0
     is_random: bool = False
     source: Source = "asked"
-    probability: float | None = None
     created_at: str = ""
     number: int = 0
+    probability: float | None = None
 
 
 class Log:

@@ -53,11 +53,11 @@ def columns_of(labeled: LabeledExamples) -> Columns:
         "round": [entry.round for entry in entries],
         "source": [entry.source for entry in entries],
         "is_random": [entry.is_random for entry in entries],
-        "suspected_error": [labeled.suspected.get(entry.example) for entry in entries],
     }
     if labeled.proba is not None:
         for class_index, name in enumerate(labeled.project.classes):
             columns[f"p_{name}"] = labeled.proba[:, class_index]
+    columns["suspected_error"] = [labeled.suspected.get(entry.example) for entry in entries]
     return columns
 
 
