@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from support.simulated_people import reliable, simulate
 from galaxy_al.agreement.alpha import agreement
 from galaxy_al.agreement.votes import Votes
+from support.simulated_people import reliable, simulate
 
 NAMES = ("dent", "scratch", "fine")
 tables = st.lists(

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from support.simulated_people import reliable, simulate
 from galaxy_al.agreement.dawid_skene import dawid_skene
 from galaxy_al.agreement.votes import Votes
+from support.simulated_people import reliable, simulate
 
 PEOPLE = [reliable(right, 3) for right in (0.95, 0.8, 0.6)]
 PRIORS = (0.1, 0.2, 0.7)

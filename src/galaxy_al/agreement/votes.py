@@ -50,8 +50,8 @@ class Votes:
             for number, given in enumerate(labels)
             for who, name in given.items()
         ]
-        columns = np.array(rows, dtype=np.intp).reshape(-1, 3).T
-        return cls(*columns, len(labels), len(people), len(classes))
+        examples, given_by, names = np.array(rows, dtype=np.intp).reshape(-1, 3).T
+        return cls(examples, given_by, names, len(labels), len(people), len(classes))
 
     def counts(self) -> NDArray[np.float64]:
         """How many people gave each example each class."""
