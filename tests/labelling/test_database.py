@@ -83,8 +83,9 @@ def query(path, sql):
 
 def columns_of_old(entries):
     """What version 1 of the schema kept of entries; the rest must be empty."""
-    assert {entry.probability for entry in (entries := list(entries))} == {None}
-    return [tuple(vars(entry).values())[:-1] for entry in entries]
+    values = [tuple(vars(entry).values()) for entry in entries]
+    assert {row[-1] for row in values} == {None}
+    return [row[:-1] for row in values]
 
 
 def files_in(folder):

@@ -181,6 +181,10 @@ class Log:
         }
         return {example: labels for example, labels in found.items() if labels}
 
+    def disputed(self) -> list[str]:
+        """The examples whose answers differ, skips aside; in the order of their first answers."""
+        return [example for example in self._shared if differ(self.opinions(example))]
+
     def repeats(self, entry: Entry, round: int) -> bool:
         """Whether the annotator has given the same answer before, as when a request is resent."""
         before = self.answer_of(entry.annotator, entry.example)
@@ -219,6 +223,11 @@ class Log:
     def _is_label(self, entry: Entry) -> bool:
         is_known = self._classes is None or entry.label in self._classes
         return entry.kind == "label" and is_known
+
+
+def differ(answers: Iterable[Entry]) -> bool:
+    """Whether answers differ: other classes, or a class and "cannot tell". Skips do not count."""
+    return len({(entry.kind, entry.label) for entry in answers if entry.kind != "skip"}) > 1
 
 
 def _last_of_each(entries: Iterable[Entry]) -> list[Entry]:

@@ -8,23 +8,33 @@ from contextlib import suppress
 from galaxy_al.errors import PoolExhausted
 from galaxy_al.labelling.announcements import After, Announcements, Answer
 from galaxy_al.labelling.leases import Leases
+from galaxy_al.labelling.overlap import Overlap
 from galaxy_al.learner import Learner
 
 
 class Questions:
     """Hands out the examples that a learner asks. Examples are indices of the pool.
 
-    What an annotator holds is pending in the learner's state. The oldest lease of an annotator is
-    their question, the others are set aside for later.
+    What an annotator holds is pending in the learner's state, unless it has a label and they are
+    asked for another answer. The oldest lease of an annotator is their question, the others are set
+    aside for later.
 
     Parameters
     ----------
+    overlap
+        Which examples wait for whose answer; these are asked among those of the strategy.
     lease_seconds
         How long an example is reserved for an annotator who sends nothing.
     """
 
-    def __init__(self, learner: Learner, lease_seconds: float, clock: Callable[[], float]) -> None:
-        self._learner = learner
+    def __init__(
+        self,
+        learner: Learner,
+        overlap: Overlap,
+        lease_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._learner, self._overlap = learner, overlap
         self._leases = Leases(lease_seconds, clock)
         self._announcements = Announcements()
 
@@ -33,7 +43,7 @@ class Questions:
         held = self._leases.held_by(annotator)
         # The strategy is asked even if another example was promised: usually they are equal, and
         # the strategy must know that its question was used.
-        index = held[0] if held else self._lease_next(annotator)
+        index = held[0] if held else self._lease_next(annotator, n_ahead=0)
         promised = self._announcements.collect(annotator)
         if promised is None or not self.is_free_for(promised, annotator):
             return index
@@ -44,12 +54,14 @@ class Questions:
         """Announce what follows each answer to the question that an annotator holds."""
         question, *set_aside = self._leases.held_by(annotator)
         is_alone = self._leases.holders() == {annotator}
+        is_strategys = question in self._learner.state.pending
+        is_next_also = not self._overlap.is_turn(annotator, n_ahead=1)
         after: After = {}
-        if is_alone and not set_aside:
+        if is_alone and not set_aside and is_strategys and is_next_also:
             after = self._learner.look_ahead(question)
         else:  # what the others will answer is not known: one example is set aside for any answer
             with suppress(PoolExhausted):
-                then = set_aside[0] if set_aside else self._lease_next(annotator)
+                then = set_aside[0] if set_aside else self._lease_next(annotator, n_ahead=1)
                 after = dict.fromkeys([*range(self._learner.n_classes), None], then)
         self._announcements.announce(annotator, question, after)
         return after
@@ -67,7 +79,8 @@ class Questions:
         """Whether an annotator may hold an example."""
         state = self._learner.state
         is_answered = index in state.labels or index in state.skipped
-        return not is_answered and self.holder(index) in (None, annotator)
+        may_ask = not is_answered or self._overlap.is_wanted(self._overlap.id(index), annotator)
+        return may_ask and self.holder(index) in (None, annotator)
 
     def lease_only(self, index: int, annotator: str) -> None:
         """Let an annotator hold one example and no other."""
@@ -76,7 +89,8 @@ class Questions:
             if other != index:
                 self._give_back(other)
         if index not in held:
-            self._learner.state.hold(index)
+            if self._learner.state.is_free(index):
+                self._learner.state.hold(index)
             self._leases.give(index, annotator)
 
     def give_all_back(self, annotator: str) -> None:
@@ -90,9 +104,35 @@ class Questions:
         self._leases.renew(annotator)
         for index, holder in self._leases.end_expired().items():
             self._announcements.drop(holder, index)
-            self._learner.state.release(index)
+            self._release(index)
 
-    def _lease_next(self, annotator: str) -> int:
+    def _lease_next(self, annotator: str, n_ahead: int) -> int:
+        """Lease an example that waits for the annotator if it is its turn, or what is asked next.
+
+        When the strategy has nothing left to ask, what waits is asked.
+        """
+        waiting = (
+            self._waiting_for(annotator) if self._overlap.is_turn(annotator, n_ahead) else None
+        )
+        if waiting is None:
+            try:
+                return self._lease_asked(annotator)
+            except PoolExhausted:
+                waiting = self._waiting_for(annotator)
+                if waiting is None:
+                    raise
+        self._leases.give(waiting, annotator)
+        return waiting
+
+    def _waiting_for(self, annotator: str) -> int | None:
+        """An example that waits for an annotator and that no annotator holds."""
+        for example in self._overlap.wanted(annotator):
+            index = self._overlap.usable_index(example)
+            if index is not None and self.holder(index) is None:
+                return index
+        return None
+
+    def _lease_asked(self, annotator: str) -> int:
         """Lease what the strategy asks, but set aside what was announced to another annotator."""
         while True:
             index = self._learner.ask()
@@ -105,5 +145,8 @@ class Questions:
         holder = self._leases.end(index)
         if holder is not None:
             self._announcements.drop(holder, index)
+        self._release(index)
+
+    def _release(self, index: int) -> None:
         if index in self._learner.state.pending:
             self._learner.state.release(index)

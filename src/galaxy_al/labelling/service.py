@@ -24,9 +24,9 @@ from galaxy_al.labelling.resuming import resume
 from galaxy_al.labelling.review import Item, Labels
 from galaxy_al.labelling.second_look import SecondLook
 from galaxy_al.labelling.suspects import held_out_of, probability_of
-from galaxy_al.labelling.views import Question, Scores, View
+from galaxy_al.labelling.views import Question, Scores, View, with_labels
 from galaxy_al.learner import NextRound
-from galaxy_al.models.auto import AutoModel, HeldOut
+from galaxy_al.models.auto import HeldOut
 from galaxy_al.strategies import Strategy
 from galaxy_al.strategies.label_state import LabelState
 
@@ -72,7 +72,7 @@ class Service:
         self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
         self._learner = resume(project, entries, self._log.all_current())
-        self._questions = Questions(self._learner, lease_seconds, clock)
+        self._questions = Questions(self._learner, self._answers.overlap, lease_seconds, clock)
         self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
     def close(self) -> None:
@@ -177,8 +177,9 @@ class Service:
             self._check_not_taken(index, annotator)
             self._answers.undo(last)
             self._apply(index)
+            self._apply_consensus()
             self._questions.give_all_back(annotator)
-            if self._state.is_free(index):
+            if self._questions.is_free_for(index, annotator):
                 self._questions.lease_only(index, annotator)
         self._train_or_notify()
         return last.example
@@ -258,17 +259,7 @@ class Service:
                 is_exploring=learner.is_exploring,
                 people=tuple(self._presence.people(self._log)),
             )
-        state, ids_of, names = session.state, self.project.ids_of, self.project.classes
-        priors = model.class_priors if isinstance(model, AutoModel) else np.zeros(1)
-        labels = dict(zip(ids_of(state.labels), (names[label] for label in state.labels.values())))
-        return make(
-            labels=MappingProxyType(labels),
-            skipped=frozenset(ids_of(state.skipped)),
-            pending=frozenset(ids_of(state.pending)),
-            random=frozenset(ids_of(state.random)),
-            class_priors=tuple(priors.tolist()) if priors.any() else None,
-            rankings=tuple(session.rankings()),
-        )
+        return with_labels(make, self.project, session, model)
 
     def _see(self, annotator: str) -> bool:
         """Note that an annotator is here; whether they were not before."""
@@ -297,6 +288,7 @@ class Service:
                 answer = None if entry.label is None else self._class_index[entry.label]
                 self._questions.answer(annotator, index, answer)
                 self._apply(index)
+            self._apply_consensus()
         self._train_or_notify()
 
     def _check(self, entry: Entry, index: int) -> None:
@@ -332,6 +324,11 @@ class Service:
             self._skipped.add(index)
         else:
             self._skipped.discard(index)
+
+    def _apply_consensus(self) -> None:
+        """Let the label state agree with the log about all examples on which people disagree."""
+        for index in self.project.usable_indices(self._log.disputed()).values():
+            self._apply(index)
 
     def _train_or_notify(self) -> None:
         with self._lock:
