@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ from galaxy_al.labelling.service import Service
 from support.crashing import free_port, start
 
 ROOT = Path(__file__).parents[1]
-N_LABELS, N_SEEDS = 240, 5
+N_LABELS, N_SEEDS, N_WRONG = 240, 5, 3
 RARE = {3: "three", 8: "eight"}
 KEYS = {"three": "1", "eight": "2", "other": "3"}
 
@@ -90,7 +91,9 @@ def take_pictures(page, digit, folder):
     page.screenshot(path=folder / "find.png")
 
 
-def label(project, digit, truth, pictures):
+@contextmanager
+def browsing(project):
+    """A page of the project on which Ann has signed in."""
     port = free_port()
     server = start(project, port)
     with sync_playwright() as playwright:
@@ -101,12 +104,18 @@ def label(project, digit, truth, pictures):
         page.get_by_label("Name").fill("Ann")
         page.get_by_role("button", name="Start labelling").click()
         expect(page.locator("#caption")).not_to_be_empty()
-        is_rare = label_by_keys(page, Client(f"http://localhost:{port}", "Ann"), truth)
-        take_pictures(page, digit, pictures)
+        yield page
         browser.close()
     server.send_signal(signal.SIGINT)
     server.wait()
     server.stdout.close()
+
+
+def label(project, digit, truth, pictures):
+    with browsing(project) as page:
+        address = page.evaluate("location.origin")
+        is_rare = label_by_keys(page, Client(address, "Ann"), truth)
+        take_pictures(page, digit, pictures)
     return is_rare
 
 
@@ -124,6 +133,22 @@ def label_with_seed(seed, truth):
     found = Counter(service.view().labels.values())
     service.close()
     return tuple(found[name] for name in RARE.values())
+
+
+def take_review_picture(folder):
+    """Of a copy of the project in which three rare examples got the wrong label."""
+    shutil.copytree("rare-digits", "reviewed")
+    service = Service(open_project(Path("reviewed")))
+    labels = service.view().labels
+    rare = [id for id in sorted(labels) if labels[id] == "three"][:N_WRONG]
+    service.label("Ann", dict.fromkeys(rare, "eight"), "found")
+    service.train()
+    service.close()
+    with browsing("reviewed") as page:
+        page.keyboard.press("r")
+        expect(page.locator("#review-stage img")).to_be_visible(timeout=60_000)
+        page.wait_for_timeout(2000)
+        page.screenshot(path=folder / "review.png")
 
 
 def report_labels(is_rare, truth):
@@ -171,6 +196,7 @@ def main():
         run("predict rare-digits/model digits/ --output predictions.csv")
         report_labels(is_rare, truth)
         report_predictions(Path("predictions.csv"), truth)
+        take_review_picture(pictures)
         for seed in range(N_SEEDS):
             print(
                 f"Seed {seed}: threes and eights found {label_with_seed(seed, truth)}", flush=True

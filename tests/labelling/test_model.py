@@ -140,7 +140,9 @@ def test_an_old_project_is_exported_with_the_same_labels_and_left_as_it_is(old):
         for row in read_csv(old.parent / "labels.csv")
     ]
     found = read_csv(old.parent / "new.csv")
-    assert list(found[0]) == list(expected[0])
+    assert list(found[0]) == [*expected[0], "suspected_error"]
+    for row in found:
+        assert 0.3 < float(row.pop("suspected_error") or 1) <= 1
     project = open_project(old)
     places = [project.find(row["id"]) for row in found]
     labels = {i: project.classes.index(row["label"]) for i, row in zip(places, found)}

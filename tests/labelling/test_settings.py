@@ -13,7 +13,7 @@ from support.projects import FORMAT_2, OLD_PROJECT
 GOOD = {"path": '"x.csv"', "kind": '"texts"', "classes": '["spam", "ham"]'}
 
 
-NOT_IN_SHARDS = {"shards": False, "scheduler": ""}
+SINCE_FORMAT_4 = {"shards": False, "scheduler": "", "overlap": 0.0, "overlap_people": 2}
 
 
 def write(path, changes):
@@ -25,11 +25,16 @@ def write(path, changes):
     ("key", "value", "message"),
     [
         ("colour", "3", "unknown key colour. Keys are: batch_size, classes, column, "
-         "embedder, goal, head, id_column, kind, path, scheduler, seed, shards, "
+         "embedder, goal, head, id_column, kind, overlap, overlap_people, path, scheduler, "
+         "seed, shards, "
          "strategy."),
         ("batch_size", "0", "batch_size must be at least 1, got 0."),
         ("batch_size", '"50"', "batch_size must be a valid integer, got '50'."),
         ("batch_size", "true", "batch_size must be a valid integer, got True."),
+        ("overlap", "1.5", "overlap must be at most 1, got 1.5."),
+        ("overlap", "-0.1", "overlap must be at least 0, got -0.1."),
+        ("overlap_people", "5", "overlap_people must be at most 3, got 5."),
+        ("overlap_people", "1", "overlap_people must be at least 2, got 1."),
         ("seed", "1.5", "seed must be a valid integer, got 1.5."),
         ("path", "7", "path must be a valid string, got 7."),
         ("kind", '"audio"', "kind: Unknown kind 'audio'. Choose from: embeddings, images, texts."),
@@ -95,7 +100,7 @@ def test_a_file_without_a_format_is_of_the_first_one():
     assert "format" not in written
     assert "head" not in written
     settings = ProjectSettings.read(path).model_dump()
-    added = {"head": "auto", "goal": "classifier", **NOT_IN_SHARDS}
+    added = {"head": "auto", "goal": "classifier", **SINCE_FORMAT_4}
     assert settings == {**written, "classes": tuple(written["classes"]), **added}
 
 
@@ -105,7 +110,7 @@ def test_a_project_of_format_2_has_the_goal_classifier():
     assert written.pop("format") == 2
     assert "goal" not in written
     settings = ProjectSettings.read(path).model_dump()
-    added = {"goal": "classifier", **NOT_IN_SHARDS}
+    added = {"goal": "classifier", **SINCE_FORMAT_4}
     assert settings == {**written, "classes": tuple(written["classes"]), **added}
 
 

@@ -13,6 +13,7 @@ from galaxy_al.cli.bench import bench
 from galaxy_al.cli.data import data
 from galaxy_al.cli.prediction import predict
 from galaxy_al.cli.project import export, init, label, status, train
+from galaxy_al.cli.review import review
 from galaxy_al.cli.shards import embed, manifest
 from galaxy_al.errors import GalaxyError, one_line
 from galaxy_al.version import __version__
@@ -93,7 +94,8 @@ def theory(draws: int, seed: int, output: Path) -> None:
     show_theory(draws, seed, output)
 
 
-for command in (bench, data, embed, manifest, init, label, status, audit, export, train, predict):
+_PROJECTS = (init, label, status, review, audit, export, train, predict)
+for command in (bench, data, embed, manifest, *_PROJECTS):
     cli.add_command(command)
 
 

@@ -15,7 +15,7 @@ from galaxy_al.system.extras import needs_extra
 if TYPE_CHECKING:
     from galaxy_al.labelling.exports import ExportFormat
 
-_replaced_scheduler = scheduler_option(
+replaced_scheduler = scheduler_option(
     "Who works on the shards from now on: a dask scheduler, local, or none: this process."
 )
 PROJECT = click.argument("project", type=click.Path(path_type=Path))
@@ -89,6 +89,20 @@ class _WithModalities(click.Command):
 )
 @click.option("--strategy", default="", help="What to ask.  [default: fair-cuts, or find-all]")
 @click.option("--head", default="auto", show_default=True, help="The model to train.")
+@click.option(
+    "--overlap",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="The share of the examples that several people are asked, to see whether they agree.",
+)
+@click.option(
+    "--overlap-people",
+    type=click.IntRange(2, 3),
+    default=2,
+    show_default=True,
+    help="How many people these are asked.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices.")
 def init(
     project: Path,
@@ -109,6 +123,7 @@ def init(
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder dinov2
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder clip.onnx
       galaxy-al init dents --shards shards/ --classes dent --other fine
+      galaxy-al init dents --images photos/ --classes dent --other fine --overlap 0.1
     """
     from galaxy_al.data import MODALITIES
     from galaxy_al.labelling.project import create_project
@@ -162,7 +177,7 @@ def _check_apply(options: dict[str, Any], is_sharded: bool) -> None:
 
 @click.command()
 @PROJECT
-@_replaced_scheduler
+@replaced_scheduler
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -245,7 +260,7 @@ def status(project: Path) -> None:
 
 @click.command()
 @PROJECT
-@_replaced_scheduler
+@replaced_scheduler
 @click.option(
     "--format", type=_Format(), help="By default the format of the output's suffix, or csv."
 )
@@ -282,7 +297,7 @@ def export(
 
 @click.command()
 @PROJECT
-@_replaced_scheduler
+@replaced_scheduler
 @click.option(
     "--output",
     type=click.Path(path_type=Path),

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from galaxy_al.labelling.database import Database
 from galaxy_al.labelling.log import Entry, Log
+from galaxy_al.labelling.overlap import Overlap
 from galaxy_al.labelling.project import Project
 
 
 class Answers:
-    """Writes answers to the database, and keeps the log that they make up.
+    """Writes answers to the database, and keeps the log and the overlap up to date.
 
     Parameters
     ----------
@@ -28,12 +29,14 @@ class Answers:
     ) -> None:
         self._project, self._database, self._on_entry = project, database, on_entry
         self.log = Log(entries, project.classes)
+        self.overlap = Overlap(project, self.log)
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Add entries, all or none."""
         for entry in self._database.add(list(entries)):
             self.log.add(entry)
             self._on_entry(entry)
+            self.overlap.update(entry.example)
 
     def undo(self, entry: Entry) -> None:
         """Undo an entry. It stays in the database."""

@@ -93,6 +93,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         *_never_changed("audits", "draws", "plans"),
     ),
+    ("alter table entries add column probability real",),
 )
 
 

@@ -51,6 +51,9 @@ class Entry:
         The time in UTC.
     number
         The position in the log, from 1. The database assigns it.
+    probability
+        How likely the model found the label when it was given under review, without having seen
+        any; None otherwise.
     """
 
     annotator: str
@@ -63,6 +66,7 @@ class Entry:
     source: Source = "asked"
     created_at: str = ""
     number: int = 0
+    probability: float | None = None
 
 
 class Log:
@@ -177,6 +181,10 @@ class Log:
         }
         return {example: labels for example, labels in found.items() if labels}
 
+    def disputed(self) -> list[str]:
+        """The examples whose answers differ, skips aside; in the order of their first answers."""
+        return [example for example in self._shared if differ(self.opinions(example))]
+
     def repeats(self, entry: Entry, round: int) -> bool:
         """Whether the annotator has given the same answer before, as when a request is resent."""
         before = self.answer_of(entry.annotator, entry.example)
@@ -184,8 +192,12 @@ class Log:
             return False
         if entry.source == "review" and before is not self.current(entry.example):
             return False
-        is_decided = entry.source != "review" or before.source == "review"
-        return is_decided and (before.kind, before.label) == (entry.kind, entry.label)
+        if entry.source == "review" and (before.source, before.probability) != (
+            entry.source,
+            entry.probability,
+        ):
+            return False
+        return (before.kind, before.label) == (entry.kind, entry.label)
 
     def all_current(self) -> list[Entry]:
         """The current entry of each example, in the order of the log."""
@@ -211,6 +223,11 @@ class Log:
     def _is_label(self, entry: Entry) -> bool:
         is_known = self._classes is None or entry.label in self._classes
         return entry.kind == "label" and is_known
+
+
+def differ(answers: Iterable[Entry]) -> bool:
+    """Whether answers differ: other classes, or a class and "cannot tell". Skips do not count."""
+    return len({(entry.kind, entry.label) for entry in answers if entry.kind != "skip"}) > 1
 
 
 def _last_of_each(entries: Iterable[Entry]) -> list[Entry]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from galaxy_al.labelling.evaluation import cross_validate
 from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.project import Project, embedder_of_pool, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
+from galaxy_al.labelling.suspects import held_out_of, suspects_of
 from galaxy_al.learner import NextRound
 from galaxy_al.models.auto import AutoModel, HeldOut
 from galaxy_al.models.decisions import (
@@ -49,12 +50,29 @@ class LabeledExamples:
         The probabilities of the classes in the settings. None while fewer than two have labels.
     warnings
         One line for each reason why labels are not used.
+    suspected
+        How likely each suspected label is an error, by the id of the example.
     """
 
     project: Project
     entries: Sequence[Entry]
     proba: NDArray[np.floating[Any]] | None
     warnings: Sequence[str] = ()
+    suspected: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, project: Project, current: Sequence[Entry], held_out: HeldOut | None
+    ) -> LabeledExamples:
+        """The labels among the current entries, without probabilities."""
+        suspects = suspects_of(project, current, held_out)
+        return cls(
+            project,
+            usable_labels(project, current),
+            None,
+            label_warnings(project, current),
+            {suspect.id: suspect.error for suspect in suspects},
+        )
 
     @cached_property
     def indices(self) -> list[int]:
@@ -98,9 +116,8 @@ def labeled_examples(folder: Path, scheduler: str | None = None) -> LabeledExamp
         As of `open_project`.
     """
     project, current = open_project(folder, scheduler), summarize(folder).entries
-    entries = usable_labels(project, current)
-    model = train_model(project, labels_of(project, entries))
-    found = LabeledExamples(project, entries, None, label_warnings(project, current))
+    model = train_model(project, labels_of(project, current))
+    found = LabeledExamples.of(project, current, held_out_of(model))
     if model is None:
         return found
     return replace(found, proba=model.snapshot(project.vectors[found.indices]).proba)
@@ -270,7 +287,7 @@ class _PoolAsIfNew:
 
 def _pool_as_if_new(project: Project, model: Any) -> _PoolAsIfNew:
     table = model.proba(project.vectors)
-    held_out = model.held_out if isinstance(model, AutoModel) else None
+    held_out = held_out_of(model)
     if isinstance(table, ShardedTable) and held_out is not None and len(table) > _MOST_ROWS:
         return _in_few_rows(table, held_out, project.bad)
     table = np.asarray(table)

@@ -9,19 +9,23 @@ from galaxy_al.errors import PoolExhausted
 from galaxy_al.labelling.announcements import After, Announcements, Answer
 from galaxy_al.labelling.auditor import Auditor
 from galaxy_al.labelling.leases import Leases
+from galaxy_al.labelling.overlap import Overlap
 from galaxy_al.learner import Learner
 
 
 class Questions:
     """Hands out the examples that a learner asks. Examples are indices of the pool.
 
-    What an annotator holds is pending in the learner's state. The oldest lease of an annotator is
-    their question, the others are set aside for later.
+    What an annotator holds is pending in the learner's state, unless it has a label and they are
+    asked for another answer. The oldest lease of an annotator is their question, the others are set
+    aside for later.
 
     Parameters
     ----------
     auditor
         It is asked first.
+    overlap
+        Which examples wait for whose answer; these are asked among those of the strategy.
     lease_seconds
         How long an example is reserved for an annotator who sends nothing.
     """
@@ -30,10 +34,11 @@ class Questions:
         self,
         learner: Learner,
         auditor: Auditor,
+        overlap: Overlap,
         lease_seconds: float,
         clock: Callable[[], float],
     ) -> None:
-        self._learner, self._auditor = learner, auditor
+        self._learner, self._auditor, self._overlap = learner, auditor, overlap
         self._leases = Leases(lease_seconds, clock)
         self._announcements = Announcements()
 
@@ -42,7 +47,7 @@ class Questions:
         held = self._leases.held_by(annotator)
         # The strategy is asked even if another example was promised: usually they are equal, and
         # the strategy must know that its question was used.
-        index = held[0] if held else self._lease_next(annotator)
+        index = held[0] if held else self._lease_next(annotator, n_ahead=0)
         promised = self._announcements.collect(annotator)
         if promised is None or not self.is_free_for(promised, annotator):
             return index
@@ -53,14 +58,17 @@ class Questions:
         """Announce what follows each answer to the question that an annotator holds."""
         question, *set_aside = self._leases.held_by(annotator)
         is_alone = self._leases.holders() == {annotator}
+        is_strategys = question in self._learner.state.pending
+        is_next_also = not self._overlap.is_turn(annotator, n_ahead=1)
         after: After = {}
-        if is_alone and not set_aside and not self._auditor.is_asking:
+        is_strategys = is_strategys and not self._auditor.is_asking
+        if is_alone and not set_aside and is_strategys and is_next_also:
             after = self._learner.look_ahead(question)
         else:
             # What the others will answer is not known, and an audit does not wait for the answer:
             # one example is set aside for any answer.
             with suppress(PoolExhausted):
-                then = set_aside[0] if set_aside else self._lease_next(annotator)
+                then = set_aside[0] if set_aside else self._lease_next(annotator, n_ahead=1)
                 after = dict.fromkeys([*range(self._learner.n_classes), None], then)
         self._announcements.announce(annotator, question, after)
         return after
@@ -78,7 +86,8 @@ class Questions:
         """Whether an annotator may hold an example."""
         state = self._learner.state
         is_answered = index in state.labels or index in state.skipped
-        return not is_answered and self.holder(index) in (None, annotator)
+        may_ask = not is_answered or self._overlap.is_wanted(self._overlap.id(index), annotator)
+        return may_ask and self.holder(index) in (None, annotator)
 
     def lease_only(self, index: int, annotator: str) -> None:
         """Let an annotator hold one example and no other."""
@@ -87,7 +96,8 @@ class Questions:
             if other != index:
                 self._give_back(other)
         if index not in held:
-            self._learner.state.hold(index)
+            if self._learner.state.is_free(index):
+                self._learner.state.hold(index)
             self._leases.give(index, annotator)
 
     def give_all_back(self, annotator: str) -> None:
@@ -101,18 +111,41 @@ class Questions:
         self._leases.renew(annotator)
         for index, holder in self._leases.end_expired().items():
             self._announcements.drop(holder, index)
-            self._learner.state.release(index)
+            self._release(index)
 
-    def _lease_next(self, annotator: str) -> int:
-        """Lease a draw of the audit, or what the strategy asks.
+    def _lease_next(self, annotator: str, n_ahead: int) -> int:
+        """Lease a draw of the audit, what waits for the annotator, or what the strategy asks.
 
-        What was announced to another annotator is set aside.
+        What waits is asked if it is its turn, or if the strategy has nothing left to ask.
         """
         drawn = self._auditor.next(self._learner.state.is_free)
         if drawn is not None:
             self._learner.state.hold(drawn)
             self._leases.give(drawn, annotator)
             return drawn
+        waiting = (
+            self._waiting_for(annotator) if self._overlap.is_turn(annotator, n_ahead) else None
+        )
+        if waiting is None:
+            try:
+                return self._lease_asked(annotator)
+            except PoolExhausted:
+                waiting = self._waiting_for(annotator)
+                if waiting is None:
+                    raise
+        self._leases.give(waiting, annotator)
+        return waiting
+
+    def _waiting_for(self, annotator: str) -> int | None:
+        """An example that waits for an annotator and that no annotator holds."""
+        for example in self._overlap.wanted(annotator):
+            index = self._overlap.usable_index(example)
+            if index is not None and self.holder(index) is None:
+                return index
+        return None
+
+    def _lease_asked(self, annotator: str) -> int:
+        """Lease what the strategy asks, but set aside what was announced to another annotator."""
         while True:
             index = self._learner.ask()
             holder = self._announcements.annotator_of(index) or annotator
@@ -124,5 +157,8 @@ class Questions:
         holder = self._leases.end(index)
         if holder is not None:
             self._announcements.drop(holder, index)
+        self._release(index)
+
+    def _release(self, index: int) -> None:
         if index in self._learner.state.pending:
             self._learner.state.release(index)

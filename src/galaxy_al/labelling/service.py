@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -18,24 +18,22 @@ from galaxy_al.labelling.audit_report import AuditReport, report_of
 from galaxy_al.labelling.auditor import Auditor, Plan
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
-from galaxy_al.labelling.log import IMPORTER, Entry, Kind, Source
-from galaxy_al.labelling.model import (
-    LabeledExamples,
-    evaluate_round,
-    label_warnings,
-    usable_labels,
-)
+from galaxy_al.labelling.log import Entry, Kind, Source
+from galaxy_al.labelling.model import LabeledExamples, evaluate_round
+from galaxy_al.labelling.presence import Presence
 from galaxy_al.labelling.project import Project, open_log
 from galaxy_al.labelling.questions import Questions
 from galaxy_al.labelling.resuming import resume
-from galaxy_al.labelling.views import Person, Question, Scores, View
+from galaxy_al.labelling.review import Item, Labels
+from galaxy_al.labelling.second_look import SecondLook
+from galaxy_al.labelling.suspects import held_out_of, probability_of
+from galaxy_al.labelling.views import Question, Scores, View, with_labels
 from galaxy_al.learner import NextRound
-from galaxy_al.models.auto import AutoModel
+from galaxy_al.models.auto import HeldOut
 from galaxy_al.strategies import Strategy
 from galaxy_al.strategies.label_state import LabelState
 
 LEASE_SECONDS = 120.0
-_AWAY_AFTER = 45.0  # seconds without a request
 
 
 class Service:
@@ -72,24 +70,26 @@ class Service:
         self._rounds = self._database.rounds()
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
-        self._now = clock
-        self._last_seen: dict[str, float] = {}
+        self._second_look = SecondLook(project, lambda: self.on_change())
+        self._presence = Presence(clock)
         self._skipped: set[int] = set()  # until a training that ends skips
         self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
         self._learner = resume(project, entries, self._log.all_current())
-        self._questions = Questions(self._learner, self._auditor, lease_seconds, clock)
+        overlap = self._answers.overlap
+        self._questions = Questions(self._learner, self._auditor, overlap, lease_seconds, clock)
         self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
     def close(self) -> None:
-        """Wait until no training is running, then close the project."""
+        """Wait until nothing is running in the background, then close the project."""
         self.wait()
         self._database.close()
         self.project.close()
 
     def wait(self) -> None:
-        """Wait until no training is running."""
+        """Wait until nothing is running in the background."""
         self._background.wait()
+        self._second_look.wait()
 
     @property
     def round(self) -> int:
@@ -114,6 +114,10 @@ class Service:
     @property
     def _state(self) -> LabelState:
         return self._learner.state  # of this round: every round has its own
+
+    @property
+    def _held_out(self) -> HeldOut | None:
+        return held_out_of(self._learner.model)
 
     def next(self, annotator: str, *, ahead: bool = False) -> Question:
         """The question of an annotator: the one they have, or a new one.
@@ -145,14 +149,16 @@ class Service:
             [Entry(annotator, "label", id, name, source=source) for id, name in labels.items()],
         )
 
-    def skip(self, annotator: str, id: str, *, cannot_tell: bool = False) -> None:
+    def skip(
+        self, annotator: str, id: str, *, cannot_tell: bool = False, source: Source = "asked"
+    ) -> None:
         """Skip an example for a batch of answers, or for good if the annotator cannot tell.
 
         The next training ends a skip, but not before ``batch_size`` answers if the goal trains
         after every few.
         """
         kind: Kind = "cannot tell" if cannot_tell else "skip"
-        self._record(annotator, [Entry(annotator, kind, id)])
+        self._record(annotator, [Entry(annotator, kind, id, source=source)])
 
     def undo(self, annotator: str, expected: str | None = None) -> str | None:
         """Undo the last answer of an annotator and ask them that example again.
@@ -176,8 +182,9 @@ class Service:
             self._check_not_taken(index, annotator)
             self._answers.undo(last)
             self._apply(index)
+            self._apply_consensus()
             self._questions.give_all_back(annotator)
-            if self._state.is_free(index):
+            if self._questions.is_free_for(index, annotator):
                 self._questions.lease_only(index, annotator)
         self._train_or_notify()
         return last.example
@@ -185,7 +192,7 @@ class Service:
     def leave(self, annotator: str) -> None:
         """The annotator has closed the page: others may get what they held."""
         with self._lock:
-            self._last_seen.pop(annotator, None)
+            self._presence.leave(annotator)
             self._questions.give_all_back(annotator)
         self.on_change()
 
@@ -200,8 +207,7 @@ class Service:
         """
         index = None if id is None else self.project.find(id)
         with self._lock:
-            is_new = annotator not in self._last_seen
-            self._see(annotator)
+            is_new = self._see(annotator)
             if index is not None and self._questions.holder(index) != annotator:
                 if not self._questions.is_free_for(index, annotator):
                     raise Taken(f"{id!r} can no longer be answered.")
@@ -256,11 +262,17 @@ class Service:
     def labeled(self) -> LabeledExamples:
         """The current labels, for an export."""
         with self._lock:
-            current = self._log.all_current()
+            current, held_out = self._log.all_current(), self._held_out
             proba = None if self._learner.is_exploring else self._learner.proba
-        entries = usable_labels(self.project, current)
-        found = LabeledExamples(self.project, entries, None, label_warnings(self.project, current))
+        found = LabeledExamples.of(self.project, current, held_out)
         return found if proba is None else replace(found, proba=proba[found.indices])
+
+    def review(self) -> list[Item]:
+        """What to look at again. Duplicates come later if nothing has looked for them yet."""
+        with self._lock:
+            labels, held_out = Labels.of(self._log), self._held_out
+            self._second_look.refresh_once(dict(self._state.labels))
+        return self._second_look.items(labels, held_out)
 
     def view(self) -> View:
         """The project at this moment."""
@@ -278,29 +290,14 @@ class Service:
                 training=self.training,
                 strategy=asking.name,
                 is_exploring=learner.is_exploring,
-                people=tuple(self._people()),
+                people=tuple(self._presence.people(self._log)),
             )
-        state, ids_of, names = session.state, self.project.ids_of, self.project.classes
-        priors = model.class_priors if isinstance(model, AutoModel) else np.zeros(1)
-        labels = dict(zip(ids_of(state.labels), (names[label] for label in state.labels.values())))
-        return make(
-            labels=MappingProxyType(labels),
-            skipped=frozenset(ids_of(state.skipped)),
-            pending=frozenset(ids_of(state.pending)),
-            random=frozenset(ids_of(state.random)),
-            class_priors=tuple(priors.tolist()) if priors.any() else None,
-            rankings=tuple(session.rankings()),
-        )
+        return with_labels(make, self.project, session, model)
 
-    def _people(self) -> Iterable[Person]:
-        now = self._now()
-        for name in sorted({*self._last_seen, *self._log.annotators()} - {IMPORTER}):
-            is_here = now - self._last_seen.get(name, -np.inf) < _AWAY_AFTER
-            yield Person(name, self._log.count_of(name), is_here)
-
-    def _see(self, annotator: str) -> None:
-        self._last_seen[annotator] = self._now()
+    def _see(self, annotator: str) -> bool:
+        """Note that an annotator is here; whether they were not before."""
         self._questions.renew(annotator)
+        return self._presence.see(annotator)
 
     def _record(self, annotator: str, entries: list[Entry]) -> None:
         """Write answers to the log and act on them."""
@@ -309,20 +306,23 @@ class Service:
             self._see(annotator)
             for entry, index in zip(entries, indices):
                 self._check(entry, index)
-            self._answers.write(
+            full = [
                 replace(
                     entry,
                     round=self.round,
-                    is_random=entry.source == "asked" and index in self._state.random,
+                    is_random=entry.source in ("asked", "review") and index in self._state.random,
+                    probability=probability_of(entry, index, self.project, self._held_out),
                     source=self._source(entry),
                 )
                 for entry, index in zip(entries, indices)
-                if not self._log.repeats(entry, self._skips_count_from)
-            )
+            ]
+            since = self._skips_count_from
+            self._answers.write(entry for entry in full if not self._log.repeats(entry, since))
             for entry, index in zip(entries, indices):
                 answer = None if entry.label is None else self._class_index[entry.label]
                 self._questions.answer(annotator, index, answer)
                 self._apply(index)
+            self._apply_consensus()
         self._train_or_notify()
 
     def _source(self, entry: Entry) -> Source:
@@ -363,6 +363,11 @@ class Service:
             self._skipped.add(index)
         else:
             self._skipped.discard(index)
+
+    def _apply_consensus(self) -> None:
+        """Let the label state agree with the log about all examples on which people disagree."""
+        for index in self.project.usable_indices(self._log.disputed()).values():
+            self._apply(index)
 
     def _train_or_notify(self) -> None:
         with self._lock:
@@ -411,6 +416,7 @@ class Service:
         with self._lock:
             numbered = replace(record, number=self.round + 1, seconds=seconds)
             self._start_round(ready, numbered, again)
+            self._second_look.refresh(dict(self._state.labels))
 
     def _start_round(
         self, ready: NextRound, record: RoundRecord, again: frozenset[int] | None

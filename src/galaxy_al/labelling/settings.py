@@ -77,6 +77,8 @@ class ProjectSettings(BaseModel):
         The strategy that asks once two classes are known; by default that of the goal.
     batch_size
         The number of answers between two trainings, at most.
+    overlap, overlap_people
+        The share of the examples that several people are asked, and how many people.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -93,6 +95,8 @@ class ProjectSettings(BaseModel):
     goal: _Goal = DEFAULT_GOAL
     strategy: _Strategy = DEFAULT_STRATEGY
     batch_size: Annotated[int, Field(ge=1)] = 50
+    overlap: Annotated[float, Field(ge=0, le=1)] = 0.0
+    overlap_people: Annotated[int, Field(ge=2, le=3)] = 2
     seed: int = 0
 
     @model_validator(mode="before")
@@ -133,10 +137,16 @@ def _add_shards(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"shards": False, "scheduler": "", **values}
 
 
+def _add_overlap(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Format 5 can ask several people the same example. Before, each was asked once."""
+    return {"overlap": 0.0, "overlap_people": 2, **values}
+
+
 _MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (
     _add_head,
     _add_goal,
     _add_shards,
+    _add_overlap,
 )
 FORMAT = len(_MIGRATIONS) + 1
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from galaxy_al.labelling.background import Training
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.log import Entry
-from galaxy_al.strategies.session import LineView
+from galaxy_al.labelling.project import Project
+from galaxy_al.models.auto import AutoModel
+from galaxy_al.models.protocols import TrainedModel
+from galaxy_al.strategies.session import LineView, Session
 
 
 @dataclass(frozen=True)
@@ -95,3 +99,20 @@ class View:
     class_priors: tuple[float, ...] | None
     rankings: tuple[LineView, ...]
     people: tuple[Person, ...]
+
+
+def with_labels(
+    make: Callable[..., View], project: Project, session: Session, model: TrainedModel
+) -> View:
+    """A view with the labels and the rankings of a session, in ids and names of classes."""
+    state, ids_of, names = session.state, project.ids_of, project.classes
+    priors = model.class_priors if isinstance(model, AutoModel) else np.zeros(1)
+    labels = dict(zip(ids_of(state.labels), (names[label] for label in state.labels.values())))
+    return make(
+        labels=MappingProxyType(labels),
+        skipped=frozenset(ids_of(state.skipped)),
+        pending=frozenset(ids_of(state.pending)),
+        random=frozenset(ids_of(state.random)),
+        class_priors=tuple(priors.tolist()) if priors.any() else None,
+        rankings=tuple(session.rankings()),
+    )

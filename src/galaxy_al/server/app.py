@@ -14,7 +14,7 @@ from galaxy_al.server.ending import Ending
 from galaxy_al.server.errors import add_error_handlers
 from galaxy_al.server.events import Broadcast
 from galaxy_al.server.guard import Guard
-from galaxy_al.server.routes import auditing, finding, labelling, pages, results
+from galaxy_al.server.routes import auditing, finding, labelling, pages, results, reviewing
 from galaxy_al.server.schemas import Problem
 from galaxy_al.server.search import Finder
 from galaxy_al.server.status import status
@@ -56,6 +56,7 @@ def make_app(
     for router in (
         labelling.router,
         auditing.router,
+        reviewing.router,
         results.router,
         finding.router,
         pages.router,

@@ -50,8 +50,9 @@ class Labels(Message):
     """The classes of examples, by id."""
 
     labels: dict[Id, str] = Field(min_length=1, max_length=MOST_AT_ONCE)
-    source: Literal["asked", "found"] = Field(
-        "asked", description="Whether you were asked, or found the examples yourself."
+    source: Literal["asked", "found", "review"] = Field(
+        "asked",
+        description="Whether you were asked, found the examples yourself, or decide in a review.",
     )
 
 
@@ -60,6 +61,9 @@ class Skip(Message):
 
     id: Id
     cannot_tell: bool = Field(default=False, description="Whether it must never be asked again.")
+    source: Literal["asked", "review"] = Field(
+        "asked", description="Whether you were asked, or decide in a review."
+    )
 
 
 class LookingAt(Message):
@@ -114,6 +118,32 @@ class Found(Message):
     proba: list[list[float]]
 
 
+class Reviewed(Message):
+    """A labelled example in a review."""
+
+    example: Example
+    label: str = Field(description="The label that counts.")
+    annotator: str = Field(description="Who gave it.")
+    answers: dict[str, str] = Field(description="What each person answered.")
+
+
+class ReviewItem(Message):
+    """Something to look at again."""
+
+    reason: Literal["duplicates", "disagreement", "suspect"]
+    sentence: str = Field(description="Why, in one sentence.")
+    examples: list[Reviewed] = Field(description="One example, or a group of duplicates.")
+    suggested: str | None = Field(description="What the model thinks, of a suspected error.")
+    error: float | None = Field(description="How likely the label is an error, if suspected.")
+
+
+class Review(Message):
+    """What to look at again, the first first."""
+
+    items: list[ReviewItem]
+    n_items: int = Field(description="How many there are; perhaps more than these.")
+
+
 class Clusters(Message):
     """Steps of a walk."""
 
@@ -159,6 +189,7 @@ class Status(Message):
     counts: dict[str, int] = Field(description="How many labels each class has.")
     missing: dict[str, str] = Field(description="What is known about classes without labels.")
     n_cannot_tell: int
+    n_to_review: int = Field(description="How many things there are to look at again.")
     found: list[tuple[int, int]] = Field(description="Labels given, and rare examples among them.")
     random: RandomRate | None
     audit: Audited = Field(description="What the last audit says.")

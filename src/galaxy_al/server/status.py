@@ -34,6 +34,7 @@ def status(service: Service) -> Status:
             project.classes, view.entries, service.strategy, project.settings.batch_size
         ),
         n_cannot_tell=sum(entry.kind == "cannot tell" for entry in view.entries),
+        n_to_review=len(service.review()),
         found=_found(view, project.classes),
         random=_random_rate(view, project.classes[-1]),
         audit=audited(service),

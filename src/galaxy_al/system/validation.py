@@ -44,4 +44,5 @@ def _problem(found: ErrorDetails, model: Any) -> str:
         return f"{key}: {one_line(found['ctx']['error'])}" if key else str(found["ctx"]["error"])
     must = re.sub("^.* should ", "must ", found["msg"]).replace("tuple", "list")
     must = must.replace("greater than or equal to", "at least")
+    must = must.replace("less than or equal to", "at most")
     return f"{key} {must}, got {found['input']!r}"

@@ -137,6 +137,15 @@ class Modality(ABC):
         is_media = found.startswith(f"{self.media}/")
         return read_bytes(path), found if is_media else "application/octet-stream"
 
+    def bytes_of(self, items: Items, index: int) -> bytes:
+        """An example as bytes; those that are the same have the same."""
+        item = items[index]
+        return item.encode() if isinstance(item, str) else np.asarray(item).tobytes()
+
+    def look(self, items: Items, index: int) -> NDArray[np.float32] | None:
+        """What an example looks like, as a short vector; None if it is not something to see."""
+        return None
+
     def label_studio(self, items: Items, index: int, id: str) -> tuple[str, str]:
         """The key and the value of an example in a task of Label Studio."""
         return "id", id

@@ -20,6 +20,7 @@ from galaxy_al.system.files import digest, file_state, read_bytes
 from galaxy_al.system.threads import n_threads
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+_SIDE = 8  # of a thumbnail, in pixels
 # Every browser shows these as they are.
 _SHOWN = {".gif": "gif", ".jpeg": "jpeg", ".jpg": "jpeg", ".png": "png", ".webp": "webp"}
 
@@ -133,6 +134,17 @@ class Images(Modality):
         picture.save(buffer, "JPEG", quality=90)
         return buffer.getvalue(), "image/jpeg"
 
+    def bytes_of(self, items: Any, index: int) -> bytes:
+        """The file of an image."""
+        return read_bytes(self.media_path(items, index))
+
+    def look(self, items: Any, index: int) -> NDArray[np.float32]:
+        """The `thumbnail` of an image; a file that cannot be read looks like nothing else."""
+        try:
+            return thumbnail(items.read(index, _SIDE))
+        except UnreadableImage:
+            return np.full(_SIDE**2, index + 1, dtype=np.float32)
+
     def label_studio(self, items: Items, index: int, id: str) -> tuple[str, str]:
         """The id, which is the path in the folder."""
         return "image", id
@@ -144,6 +156,26 @@ class Images(Modality):
         paths = [items.paths[i] for i in indices]
         values = [{"bytes": read_bytes(path), "path": path.name} for path in paths]
         return "image", values, {"_type": "Image"}
+
+
+def thumbnail(image: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """What an image looks like, as a unit vector that light and contrast do not change.
+
+    Images that were scaled, compressed or brightened are near each other here, which they need not
+    be for a network. Cropped ones are not; a network finds these.
+
+    Parameters
+    ----------
+    image
+        H x W x 3.
+    """
+    from PIL import Image
+
+    small = Image.fromarray(image).convert("L").resize((_SIDE, _SIDE), Image.Resampling.BOX)
+    grey = np.asarray(small, dtype=np.float32).ravel()
+    grey -= grey.mean()
+    length = float(np.linalg.norm(grey))
+    return grey / length if length else grey
 
 
 def _as_rgb(image: Any) -> Any:

@@ -57,6 +57,7 @@ def columns_of(labeled: LabeledExamples) -> Columns:
     if labeled.proba is not None:
         for class_index, name in enumerate(labeled.project.classes):
             columns[f"p_{name}"] = labeled.proba[:, class_index]
+    columns["suspected_error"] = [labeled.suspected.get(entry.example) for entry in entries]
     return columns
 
 

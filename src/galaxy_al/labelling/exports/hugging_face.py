@@ -35,6 +35,7 @@ def _columns(labeled: LabeledExamples) -> tuple[Columns, dict[str, Any]]:
         "label": {"names": names, "_type": "ClassLabel"},
         "round": {"dtype": "int64", "_type": "Value"},
         "is_random": {"dtype": "bool", "_type": "Value"},
+        "suspected_error": {"dtype": "float64", "_type": "Value"},
         content: feature,
     }
     for name in columns:

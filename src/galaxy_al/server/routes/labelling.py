@@ -68,7 +68,7 @@ async def skip(
     ahead: Ahead = False,
 ) -> Next:
     """Skip an example until the next training, or for good if you cannot tell."""
-    service.skip(annotator, skipped.id, cannot_tell=skipped.cannot_tell)
+    service.skip(annotator, skipped.id, cannot_tell=skipped.cannot_tell, source=skipped.source)
     return _next_after(service, annotator, ahead, ending)
 
 

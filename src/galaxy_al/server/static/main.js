@@ -5,14 +5,17 @@ import { prepare as prepareAudit } from "./audit.js";
 import { GridView } from "./grid.js";
 import { LabelView } from "./label.js";
 import { draw } from "./panel.js";
+import { ReviewView } from "./review.js";
 
 const byId = (id) => document.getElementById(id);
 
 const label = new LabelView(problem);
 const grid = new GridView(problem);
+const review = new ReviewView(problem);
 let view = "label";
 
-const note = () => (view === "label" ? label : grid).note;
+const shown = () => ({ label, review })[view] ?? grid;
+const note = () => shown().note;
 
 function problem(error) {
   if (error.status === 401) return get("/api/me").then(signIn);
@@ -50,9 +53,16 @@ async function begin() {
   byId("join").textContent = `Your link for another ${isHere ? "browser" : "device"}: ${location.origin}${me.link}`;
   label.setClasses(status.classes);
   grid.setProject(status);
-  draw(status);
+  review.setClasses(status.classes);
+  update(status);
   listen();
   label.begin();
+}
+
+function update(status) {
+  draw(status);
+  byId("review-count").textContent = status.n_to_review ? ` ${status.n_to_review.toLocaleString()}` : "";
+  if (view === "review") review.expect(status.n_to_review);
 }
 
 // The server knows by this connection that the page is open.
@@ -62,7 +72,7 @@ function listen() {
   events?.close();
   events = new EventSource("/api/events");
   events.onmessage = (event) => {
-    draw(JSON.parse(event.data));
+    update(JSON.parse(event.data));
     if (view === "label") label.beginAgain();
   };
   events.onerror = () => {
@@ -70,7 +80,7 @@ function listen() {
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
   };
   events.onopen = () => {
-    for (const each of [label, grid]) each.note.clear("connection");
+    for (const each of [label, grid, review]) each.note.clear("connection");
     label.stayHere();
   };
 }
@@ -85,11 +95,12 @@ function go(to) {
     if (button.dataset.view === to) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
   }
-  for (const name of ["label", "grid", "find"]) byId(`view-${name}`).hidden = name !== to;
-  byId("tiles").hidden = to === "label";
-  if (to !== "label") grid.show([]);
+  for (const name of ["label", "grid", "find", "review"]) byId(`view-${name}`).hidden = name !== to;
+  byId("tiles").hidden = to === "label" || to === "review";
+  if (!byId("tiles").hidden) grid.show([]);
   if (to === "grid") grid.likeliest();
   else if (to === "find") grid.walk();
+  else if (to === "review") review.begin();
   else label.begin();
 }
 
@@ -116,7 +127,7 @@ const keys = byId("single-keys");
 keys.checked = localStorage.getItem("single-keys") !== "off";
 keys.addEventListener("change", () => localStorage.setItem("single-keys", keys.checked ? "on" : "off"));
 
-const VIEW_KEYS = { l: "label", g: "grid", f: "find" };
+const VIEW_KEYS = { l: "label", g: "grid", f: "find", r: "review" };
 
 addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, select, textarea, dialog");
@@ -126,11 +137,11 @@ addEventListener("keydown", (event) => {
   let isDone = true;
   if (key in VIEW_KEYS) go(VIEW_KEYS[key]);
   else if (key === "?") byId("help").showModal();
-  else if (key === "u" && view !== "label") {
+  else if (key === "u" && shown() === grid) {
     go("label"); // where you see what is undone
     label.undo();
   }
-  else isDone = view === "label" ? label.key(event) : grid.key(event);
+  else isDone = shown().key(event);
   if (isDone) event.preventDefault();
 });
 

@@ -1,0 +1,1 @@
+"""How well several people agree, how reliable each is, and what their labels amount to."""

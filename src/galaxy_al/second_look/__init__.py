@@ -1,0 +1,1 @@
+"""Labels to look at again: suspected errors, and duplicates with different labels."""
