@@ -216,7 +216,7 @@ class _Believing:
     rates, rates_now
         The share of each class in each stratum, before each draw and after the last.
     n_draws
-        Before each draw, how many there were from each stratum.
+        Before each draw, how many there were from each stratum; from all if it is blind.
     """
 
     draws: Draws
@@ -226,9 +226,17 @@ class _Believing:
 
     @classmethod
     def of(cls, draws: Draws, expected: Values) -> _Believing:
-        n_draws = draws.n_draws
-        rates = believed(expected, draws.n_hits, n_draws)
-        return cls(draws, rates[:-1], rates[-1], n_draws[:-1])
+        n_draws, n_hits = draws.n_draws, draws.n_hits
+        rates = believed(expected, n_hits, n_draws)
+        before, n_before = rates[:-1], n_draws[:-1]
+        if (is_blind := draws.is_blind) is not None:
+            # What is believed of a draw may not come from strata that were made later.
+            n_classes, n_all = expected.shape[1], n_before.sum(axis=1, keepdims=True)
+            evenly = np.full((1, n_classes), 1 / n_classes)
+            of_all = believed(evenly, n_hits[:-1].sum(axis=1, keepdims=True), n_all)
+            before = np.where(is_blind[:, None, None], of_all, before)
+            n_before = np.where(is_blind[:, None], n_all, n_before)
+        return cls(draws, before, rates[-1], n_before)
 
     def within(self, is_wanted: NDArray[np.bool_]) -> _Believing:
         """The draws from some strata, as if there were no others."""
