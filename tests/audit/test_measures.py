@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.audit.pools import Simulation, simulation_of
 
-from galaxy_al.audit.betting import Game
+from galaxy_al.audit.betting import Game, is_missed
+from galaxy_al.audit.measures import UPPER_OF_COUNTS
 
 SMALL = st.integers(1, 4)
 
@@ -49,69 +50,54 @@ def prizes_of_next_draw(before: Simulation, game_of) -> list[tuple[float, Game]]
 
 def last_prize(game: Game, unknown: float) -> float:
     column = game.outcomes[-1]
-    return float(game.above[-1, column] - unknown * game.below[-1, column])
-
-
-def games(k: int, monkeypatch) -> dict:
-    """By measure, what makes its game, and the true value."""
-
-    def caught(measure):
-        def game_of(simulation: Simulation) -> Game:
-            kept = []
-            for name in ("interval_of_count", "interval_of_share"):
-                monkeypatch.setattr(
-                    f"galaxy_al.audit.measures.{name}",
-                    lambda game, *_: kept.append(game) or (0, 1),
-                )
-            getattr(simulation.audit(), measure)(k)
-            return kept[0]
-
-        return game_of
-
-    return {
-        "total": (caught("total"), lambda found: found.contents[:, k].sum()),
-        "recall": (caught("recall"), lambda found: found.true_recall(k)),
-    }
+    below = 1.0 if game.below is None else game.below[-1, column]
+    return float(game.above[-1, column] - unknown * below)
 
 
 @given(begun_audits())
 @settings(max_examples=60, deadline=None)
 def test_prizes_are_fair_at_the_truth(before: Simulation) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        for k in range(before.contents.shape[1]):
-            for measure, (game_of, truth) in games(k, monkeypatch).items():
-                if measure == "recall" and not (
-                    before.contents[:, k].sum() + before.labeled.confusion[k].sum()
-                ):
-                    continue
-                outcomes = prizes_of_next_draw(before, game_of)
-                mean = sum(p * last_prize(game, truth(before)) for p, game in outcomes)
-                size = sum(p * abs(last_prize(game, truth(before))) for p, game in outcomes)
-                assert abs(mean) <= 1e-9 * (1 + size), measure
+    for k in range(before.contents.shape[1]):
+        n_all = before.contents[:, k].sum()
+        games = [(lambda after, k=k: after.audit().total_game(k), n_all)]
+        if n_all + before.labeled.confusion[k].sum():
+            games.append((lambda after, k=k: after.audit().recall_game(k), before.true_recall(k)))
+        for game_of, truth in games:
+            outcomes = prizes_of_next_draw(before, game_of)
+            mean = sum(p * last_prize(game, truth) for p, game in outcomes)
+            size = sum(p * abs(last_prize(game, truth)) for p, game in outcomes)
+            assert abs(mean) <= 1e-9 * (1 + size)
 
 
 @given(begun_audits())
 @settings(max_examples=60, deadline=None)
 def test_prizes_of_precision_are_fair_within_the_decided_strata(before: Simulation) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        for k in range(before.contents.shape[1]):
-            decided = before.strata.decided == k
-            if not before.left[decided].sum():
-                continue
-            kept: list[Game] = []
-            monkeypatch.setattr(
-                "galaxy_al.audit.measures.interval_of_share",
-                lambda game, *_, kept=kept: kept.append(game) or (0.0, 1.0),
-            )
-            chances = before.chances()
-            mean = 0.0
-            for stratum, label in np.argwhere((before.left > 0) & decided[:, None]):
-                after = before.copy()
-                after.draw(int(stratum), int(label))
-                after.audit().precision(k)
-                share = before.left[stratum, label] / before.left[stratum].sum()
-                mean += chances[stratum] * share * last_prize(kept[-1], before.true_precision(k))
-            assert abs(mean) < 1e-9
+    for k in range(before.contents.shape[1]):
+        decided = before.strata.decided == k
+        n_right = before.contents[decided, k].sum()
+        chances, mean = before.chances(), 0.0
+        for stratum, label in np.argwhere((before.left > 0) & decided[:, None]):
+            after = before.copy()
+            after.draw(int(stratum), int(label))
+            share = before.left[stratum, label] / before.left[stratum].sum()
+            game = after.audit().precision_game(k)
+            mean += chances[stratum] * share * last_prize(game, n_right)
+        assert abs(mean) < 1e-9 * (1 + before.contents.sum())
+
+
+@given(begun_audits(), st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_no_draw_makes_an_interval_wider(begun: Simulation, seed: int) -> None:
+    rng, truth = np.random.default_rng(seed), begun.contents[:, 0].sum()
+    last = None
+    while begun.n_free.sum():
+        begun.draw_at_random(rng)
+        audit = begun.audit()
+        found = audit.total(0)
+        if is_missed(audit.total_game(0), truth, 0.05, UPPER_OF_COUNTS):
+            return  # what is known for sure may then contradict the bets
+        assert last is None or last.low <= found.low <= found.high <= last.high
+        last = found
 
 
 def chance_of_ever_missing(begin: Simulation, n_draws: int, is_missed) -> float:

@@ -3,8 +3,8 @@
 A game is fair if its prize is 0 on average, whatever happened before. Betting on a fair game does
 not make rich: by Ville's inequality a capital of 1 that is never negative ever reaches 40 with a
 probability of at most 1/40. For each value that an unknown could have there is a game that is fair
-if this is the true value. Values that a player got rich against are given up, and the interval is
-what is left. You may look after every draw and stop at any time.
+if this is the true value. Values that a player ever got rich against are given up, and the interval
+is what is left. You may look after every draw and stop at any time; no draw makes it wider.
 
 This is the confidence sequence of Waudby-Smith and Ramdas (Estimating means of bounded random
 variables by betting, JRSS B 2024), for draws without replacement and with changing chances.
@@ -16,17 +16,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 Values = NDArray[np.float64]
 
 ERROR = 0.05
-# Bets are sized to be best after so many draws. A quarter of the capital goes into each.
-_HORIZONS = np.array([30.0, 120.0, 480.0, 1920.0])
+# Of three parts of the capital, bets are sized to be best after so many draws. The fourth part bets
+# as much as it may: that is best against values that the draws so far make very unlikely.
+_HORIZONS = np.array([50.0, 150.0, 500.0, 0.0])
+_PARTS = np.array([0.25, 0.25, 0.2, 0.3])
 _MOST = 0.97  # of the capital that may be lost at once
 _TINY = 1e-300
-_STEPS = 400  # in which ratios are looked at
-_CELLS = 2_000_000  # numbers that are computed at once
+_CELLS = 32  # in which shares are looked at, each then in as many as follow
+_FINER = 16
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Game:
     Parameters
     ----------
     above, below
-        A row for each draw, a column for each outcome that it could have had.
+        A row for each draw, a column for each outcome that it could have had. If ``below`` is None
+        it is 1 everywhere: the unknown is a count.
     outcomes
         Of each draw, the column of what came out.
     spread
@@ -47,12 +49,12 @@ class Game:
     """
 
     above: Values
-    below: Values
+    below: Values | None
     outcomes: NDArray[np.intp]
     spread: Values
 
     def log_capital(self, unknowns: Values, error: float, *, is_too_large: bool) -> Values:
-        """The logarithm of what betting against each of some values has made of 1.
+        """The logarithm of what betting against some values has made of 1, after each draw.
 
         Parameters
         ----------
@@ -60,43 +62,73 @@ class Game:
             The bets are sized to reach 1 / error.
         is_too_large
             Whether to bet that the values are larger than the unknown, or smaller.
+
+        Returns
+        -------
+        A row for each value, a column for each draw.
         """
-        sign = -1 if is_too_large else 1
-        gains = sign * (self.above - unknowns[:, None, None] * self.below)
-        worst = np.maximum(-gains.min(axis=2), _TINY)
-        won = gains[:, np.arange(len(self.outcomes)), self.outcomes]
-        grown = [
-            np.log1p(np.minimum(size / self.spread, _MOST / worst) * won).sum(axis=1)
-            for size in np.sqrt(-2 * np.log(error) / _HORIZONS)
-        ]
-        capital: Values = logsumexp(grown, axis=0) - np.log(len(_HORIZONS))
+        won, worst = self._prizes(unknowns, -1.0 if is_too_large else 1.0)
+        most = _MOST / np.maximum(worst, _TINY)
+        with np.errstate(divide="ignore"):
+            sizes = np.sqrt(-2 * np.log(error) / _HORIZONS)[:, None] / self.spread
+        grown = np.log1p(np.minimum(sizes[:, None], most) * won).cumsum(axis=2)
+        grown += np.log(_PARTS)[:, None, None]
+        top = grown.max(axis=0)
+        capital: Values = top + np.log(np.exp(grown - top).sum(axis=0))
         return capital
 
-    def is_given_up(
-        self, unknowns: Values, error: float, *, is_too_large: bool
-    ) -> NDArray[np.bool_]:
-        """Of each of some values, whether betting against it has made 1 / error of 1."""
+    def _prizes(self, unknowns: Values, sign: float) -> tuple[Values, Values]:
+        """What was won, and the most that could have been lost: a row for each value."""
+        values, draws = unknowns[:, None], np.arange(len(self.outcomes))
+        above = sign * self.above
+        if self.below is None:
+            fair = sign * values
+            return above[draws, self.outcomes] - fair, fair - above.min(axis=1)
+        below = sign * self.below
+        won = above[draws, self.outcomes] - values * below[draws, self.outcomes]
+        worst = values * below[:, 0] - above[:, 0]
+        for column in range(1, above.shape[1]):
+            np.maximum(worst, values * below[:, column] - above[:, column], out=worst)
+        return won, worst
+
+    def evidence(self, unknowns: Values, error: float, *, is_too_large: bool) -> Values:
+        """How much each of some values was ever bet against, 1 and more is too much."""
         capital = self.log_capital(unknowns, error, is_too_large=is_too_large)
-        is_over: NDArray[np.bool_] = capital >= -np.log(error)
-        return is_over
+        most: Values = capital.max(axis=1) / -np.log(error)
+        return most
 
 
-def interval_of_count(game: Game, low: int, high: int, error: float = ERROR) -> tuple[int, int]:
+def is_missed(game: Game, unknown: float, error: float = ERROR, share_above: float = 0.5) -> bool:
+    """Whether an interval at any moment lacks a value: for tests that know the truth."""
+    if not len(game.outcomes):
+        return False
+    return bool(_evidence(game, np.array([unknown], dtype=float), error, share_above)[0] >= 1)
+
+
+def interval_of_count(
+    game: Game, low: int, high: int, error: float = ERROR, share_above: float = 0.5
+) -> tuple[int, int]:
     """Between which whole numbers the unknown is.
+
+    The bets against a value win the less the nearer it is to the draws, so the ends are found by
+    bisection.
 
     Parameters
     ----------
     game
-        All its ``below`` are 1.
+        Of a count.
     low, high
         What the unknown is at least and at most, for sure.
+    share_above
+        The part of the error that the upper end may make.
     """
     if not len(game.outcomes):
         return low, high
 
     def is_given_up(value: int, *, is_too_large: bool) -> bool:
         one = np.array([value], dtype=np.float64)
-        return bool(game.is_given_up(one, error / 2, is_too_large=is_too_large)[0])
+        part = error * (share_above if is_too_large else 1 - share_above)
+        return bool(game.evidence(one, part, is_too_large=is_too_large)[0] >= 1)
 
     first, last = low, high
     while first < last:  # the smallest value that is not too small
@@ -115,24 +147,31 @@ def interval_of_count(game: Game, low: int, high: int, error: float = ERROR) -> 
     return smallest, first
 
 
-def interval_of_share(game: Game, error: float = ERROR) -> tuple[float, float]:
-    """Between which shares, from 0 to 1, the unknown is."""
+def interval_of_share(
+    game: Game, error: float = ERROR, share_above: float = 0.5
+) -> tuple[float, float]:
+    """Between which shares, from 0 to 1, the unknown is; at most 0.002 too wide at each end."""
     if not len(game.outcomes):
         return 0.0, 1.0
-    values = np.linspace(0, 1, _STEPS + 1)
-    at_once = max(_CELLS // game.above.size, 1)
-    kept = np.concatenate([_kept(game, part, error) for part in _parts(values, at_once)])
-    if not len(kept):
-        return 0.0, 1.0
+    grid = np.linspace(0, 1, _CELLS + 1)
+    evidence = _evidence(game, grid, error, share_above)
+    if evidence.min() >= 1:  # what is left lies between two values
+        grid = np.linspace(0, 1, _CELLS * _FINER + 1)
+        evidence = _evidence(game, grid, error, share_above)
+    # If nothing is left, which happens rarely enough, the value with the least against it is.
+    kept = np.flatnonzero(evidence <= max(evidence.min(), np.nextafter(1.0, 0.0)))
+    low, high = grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)]
+    below, above = np.linspace(low, grid[kept[0]], _FINER + 1), grid[kept[-1]]
+    beyond = np.linspace(above, high, _FINER + 1)
+    is_out = _evidence(game, np.concatenate([below, beyond]), error, share_above) >= 1
     # What lies between a value that is kept and one that is not may have to be kept.
-    return max(float(kept[0]) - 1 / _STEPS, 0.0), min(float(kept[-1]) + 1 / _STEPS, 1.0)
+    n_below = int(np.argmin(np.append(is_out[: _FINER + 1], False)))
+    n_beyond = int(np.argmin(np.append(is_out[:_FINER:-1], False)))
+    return float(below[max(n_below - 1, 0)]), float(beyond[min(_FINER + 1 - n_beyond, _FINER)])
 
 
-def _parts(values: Values, size: int) -> list[Values]:
-    return np.split(values, np.arange(size, len(values), size))
-
-
-def _kept(game: Game, values: Values, error: float) -> Values:
-    is_out = [game.is_given_up(values, error / 2, is_too_large=side) for side in (False, True)]
-    kept: Values = values[~np.logical_or(*is_out)]
-    return kept
+def _evidence(game: Game, values: Values, error: float, share_above: float) -> Values:
+    sides = ((False, 1 - share_above), (True, share_above))
+    found = [game.evidence(values, error * part, is_too_large=side) for side, part in sides]
+    most: Values = np.maximum(*found)
+    return most

@@ -28,6 +28,9 @@ class Draws:
     known
         Before each draw, how many examples of each stratum (row) and class (column) had got a
         label since the audit began, in any way.
+    is_blind
+        Of each draw, whether it was made before the strata: uniformly from all that had no label.
+        None if no draw was.
     """
 
     strata: NDArray[np.intp]
@@ -35,6 +38,7 @@ class Draws:
     n_free: Counts
     chances: Values
     known: Counts
+    is_blind: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.strata)
@@ -52,7 +56,8 @@ class Draws:
         chances = np.where(is_wanted, self.chances[rows], 0.0)
         chances /= chances.sum(axis=1, keepdims=True)
         parts = (self.strata[rows], self.classes[rows], self.n_free[rows])
-        return Draws(*parts, chances, self.known[rows])
+        is_blind = None if self.is_blind is None else self.is_blind[rows]
+        return Draws(*parts, chances, self.known[rows], is_blind)
 
     @property
     def n_hits(self) -> Counts:

@@ -13,6 +13,11 @@ from galaxy_al.audit.draws import Counts, Draws, Values
 from galaxy_al.audit.sampling import Strata, believed
 from galaxy_al.models.estimates import Interval
 
+# Most of the error is allowed where intervals are widest: how many are left is bounded above by
+# draws that found nothing, and recall below.
+UPPER_OF_COUNTS = 0.8
+UPPER_OF_RECALL = 0.2
+
 
 @dataclass(frozen=True)
 class Labeled:
@@ -86,10 +91,14 @@ class Audit:
     def total(self, k: int, error: float = ERROR) -> Interval:
         """How many of the class had no label when the audit began."""
         count = self._count(k, np.ones(len(self.n_free)))
-        game = Game(count.values, np.ones_like(count.values), count.outcomes, count.spread)
         known = int(self.known[:, k].sum())
-        low, high = interval_of_count(game, known, known + int(self.n_free.sum()), error)
-        return Interval(float(np.clip(count.now, low, high)), low, high)
+        most = known + int(self.n_free.sum())
+        ends = interval_of_count(count.game, known, most, error, UPPER_OF_COUNTS)
+        return _within(count.now, *ends)
+
+    def total_game(self, k: int) -> Game:
+        """The game whose unknown is the total."""
+        return self._count(k, np.ones(len(self.n_free))).game
 
     def precision(self, k: int, error: float = ERROR) -> Interval | None:
         """The share of the examples that are decided to be of the class and are."""
@@ -97,29 +106,38 @@ class Audit:
         n_decided = self.labeled.confusion[:, k].sum() + is_decided @ self.strata.sizes
         if not n_decided:
             return None
-        right = self._count(k, is_decided.astype(np.float64), is_alone=True)
-        above = (n_right + right.values) / n_decided
-        game = Game(above, np.ones_like(above), right.outcomes, right.spread / n_decided)
-        low, high = interval_of_share(game, error)
-        sure = n_right + self.known[is_decided, k].sum()
-        wrong = self.labeled.confusion[:, k].sum() - n_right + self._n_known_others(k, is_decided)
-        low, high = max(low, float(sure / n_decided)), min(high, float(1 - wrong / n_decided))
-        return _within((n_right + right.now) / n_decided, low, max(low, high))
+        right = self._right_alone(k)
+        sure = int(self.known[is_decided, k].sum())
+        ends = interval_of_count(right.game, sure, sure + self._n_free(is_decided), error)
+        return _within(*((n_right + number) / n_decided for number in (right.now, *ends)))
+
+    def precision_game(self, k: int) -> Game:
+        """The game whose unknown is how many of those decided without a label are of the class."""
+        return self._right_alone(k).game
 
     def recall(self, k: int, error: float = ERROR) -> Interval:
         """The share of the examples of the class that are decided to be."""
-        is_decided = (self.strata.decided == k).astype(np.float64)
-        right, every = self._count(k, is_decided), self._count(k, np.ones(len(is_decided)))
+        is_decided = self.strata.decided == k
+        right, every = self._right_and_every(k)
+        n_right, n_every = self.labeled.confusion[k, k], self.labeled.confusion[k].sum()
+        sure_right = int(n_right + self.known[is_decided, k].sum())
+        sure_missed = int(n_every - n_right + self.known[~is_decided, k].sum())
+        more_right, more_missed = self._n_free(is_decided), self._n_free(~is_decided)
+        least = sure_right / max(sure_right + sure_missed + more_missed, 1)
+        most = _ratio(sure_right + more_right, sure_right + more_right + sure_missed)
+        low, high = interval_of_share(self.recall_game(k), error, UPPER_OF_RECALL)
+        low = min(max(low, least), most)
+        value = _ratio(n_right + right.now, n_every + every.now)
+        return _within(value, low, max(min(high, most), low))
+
+    def recall_game(self, k: int) -> Game:
+        """The game whose unknown is the recall."""
+        right, every = self._right_and_every(k)
         n_right, n_every = self.labeled.confusion[k, k], self.labeled.confusion[k].sum()
         guess = _ratio(n_right + right.believed, n_every + every.believed)
-        game = Game(
-            n_right + right.values,
-            n_every + every.values,
-            right.outcomes,
-            self._all.spread(k, is_decided - guess[:, None]),
-        )
-        value = _ratio(n_right + right.now, n_every + every.now)
-        return _within(value, *interval_of_share(game, error))
+        weights = (self.strata.decided == k) - guess[:, None]
+        spread = self._all.spread(k, weights)
+        return Game(n_right + right.values, n_every + every.values, right.outcomes, spread)
 
     def balanced_accuracy(self, error: float = ERROR) -> Interval:
         """The mean recall over the classes; each may be wrong with a part of the error."""
@@ -132,8 +150,16 @@ class Audit:
             )
         )
 
-    def _n_known_others(self, k: int, is_decided: NDArray[np.bool_]) -> int:
-        return int(np.delete(self.known[is_decided], k, axis=1).sum())
+    def _right_alone(self, k: int) -> _Count:
+        weights = (self.strata.decided == k).astype(np.float64)
+        return self._count(k, weights, is_alone=True)
+
+    def _right_and_every(self, k: int) -> tuple[_Count, _Count]:
+        weights = (self.strata.decided == k).astype(np.float64)
+        return self._count(k, weights), self._count(k, np.ones(len(weights)))
+
+    def _n_free(self, is_wanted: NDArray[np.bool_]) -> int:
+        return int(self.n_free[is_wanted].sum())
 
     def _count(self, k: int, weights: Values, *, is_alone: bool = False) -> _Count:
         """Estimates of how many examples of a class weighted strata have.
@@ -175,6 +201,11 @@ class _Count:
     believed: Values
     now: float
 
+    @property
+    def game(self) -> Game:
+        """The game whose unknown is the count."""
+        return Game(self.values, None, self.outcomes, self.spread)
+
 
 @dataclass(frozen=True)
 class _Believing:
@@ -185,7 +216,7 @@ class _Believing:
     rates, rates_now
         The share of each class in each stratum, before each draw and after the last.
     n_draws
-        Before each draw, how many there were from each stratum.
+        Before each draw, how many there were from each stratum; from all if it is blind.
     """
 
     draws: Draws
@@ -195,9 +226,17 @@ class _Believing:
 
     @classmethod
     def of(cls, draws: Draws, expected: Values) -> _Believing:
-        n_draws = draws.n_draws
-        rates = believed(expected, draws.n_hits, n_draws)
-        return cls(draws, rates[:-1], rates[-1], n_draws[:-1])
+        n_draws, n_hits = draws.n_draws, draws.n_hits
+        rates = believed(expected, n_hits, n_draws)
+        before, n_before = rates[:-1], n_draws[:-1]
+        if (is_blind := draws.is_blind) is not None:
+            # What is believed of a draw may not come from strata that were made later.
+            n_classes, n_all = expected.shape[1], n_before.sum(axis=1, keepdims=True)
+            evenly = np.full((1, n_classes), 1 / n_classes)
+            of_all = believed(evenly, n_hits[:-1].sum(axis=1, keepdims=True), n_all)
+            before = np.where(is_blind[:, None, None], of_all, before)
+            n_before = np.where(is_blind[:, None], n_all, n_before)
+        return cls(draws, before, rates[-1], n_before)
 
     def within(self, is_wanted: NDArray[np.bool_]) -> _Believing:
         """The draws from some strata, as if there were no others."""

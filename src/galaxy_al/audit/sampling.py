@@ -17,7 +17,7 @@ from galaxy_al.audit.draws import Counts, Values
 
 _BANDS = 4  # of the examples that are decided to be of the majority class
 _FEWEST = 20  # examples of a stratum
-_PROPORTIONAL = 0.3  # of the chances do not believe the model
+_PROPORTIONAL = 0.5  # of the chances do not believe the model
 _STRENGTH = 2.0  # draws that the model's probabilities count for
 _NEVER_SURE = 1.0  # hits that the next draw of a stratum could bring, by which none is ever sure
 
@@ -101,6 +101,8 @@ def believed(expected: Values, n_hits: Counts, n_draws: Counts) -> Values:
 def chances(n_free: Counts, rates: Values, n_draws: Counts) -> Values:
     """The chance of each stratum to be drawn from.
 
+    Several audits can be asked about at once, along axes before the strata.
+
     Parameters
     ----------
     n_free
@@ -109,11 +111,11 @@ def chances(n_free: Counts, rates: Values, n_draws: Counts) -> Values:
         From `believed`.
     """
     unsure = _NEVER_SURE / (n_draws + 3)
-    rare = np.maximum(rates[:, :-1], unsure[:, None] / max(rates.shape[1] - 1, 1))
-    spread = np.sqrt((rare * np.clip(1 - rare, 0, 1)).sum(axis=1))
-    by_size = n_free / n_free.sum()
+    rare = np.maximum(rates[..., :-1], unsure[..., None] / max(rates.shape[-1] - 1, 1))
+    spread = np.sqrt((rare * np.clip(1 - rare, 0, 1)).sum(axis=-1))
+    by_size = n_free / n_free.sum(axis=-1, keepdims=True)
     by_spread = n_free * spread
-    total = by_spread.sum()
-    neyman = by_spread / total if total > 0 else by_size
+    total = by_spread.sum(axis=-1, keepdims=True)
+    neyman = np.divide(by_spread, total, out=by_size.copy(), where=total > 0)
     mixed: Values = _PROPORTIONAL * by_size + (1 - _PROPORTIONAL) * neyman
     return mixed

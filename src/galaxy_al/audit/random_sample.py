@@ -1,0 +1,201 @@
+"""What the labels that a strategy asked at random say, alone or before the draws of an audit.
+
+A question counts as random only if that was decided before anyone looked at its example, and if the
+example was then drawn uniformly from all without a label. So it is a draw whose chances are the
+sizes of the strata. Labels that were chosen otherwise are never draws: they are known, and leave.
+
+Two assumptions are needed:
+
+- Answers are listed in the order of their questions. An example that another annotator was
+  answering could not be drawn. If it is listed later than the draw, the count that the draw
+  estimates is one too small, at most, for each such example.
+- Strata are made later, by a model that has learned from these labels. How many there are of a
+  class does not depend on them: such draws are judged without them. Precision and recall do. For
+  these the strata of labelled examples must come from models that did not know their labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from galaxy_al.audit.draws import CANNOT_TELL, Counts, Draws, Values
+from galaxy_al.audit.measures import Audit, Labeled
+from galaxy_al.audit.sampling import Strata, believed
+from galaxy_al.models.estimates import Interval
+
+HALF_WIDTH = 0.1  # of an interval that is narrow enough to show
+_MORE = (10, 30, 100, 300, 1000, 3000)  # random labels that are imagined
+
+
+class Answer(NamedTuple):
+    """What was answered about an example: a class index or `CANNOT_TELL`."""
+
+    index: int
+    class_index: int
+    is_random: bool
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The balanced accuracy to show.
+
+    Parameters
+    ----------
+    interval
+        At 95%, at every moment.
+    n_more
+        About how many more random labels make it as narrow as `HALF_WIDTH`: 0 if it is, None if
+        even 3,000 do not.
+    """
+
+    interval: Interval
+    n_more: int | None
+
+    def __str__(self) -> str:
+        value, low, high = (
+            f"{getattr(self.interval, part):.0%}" for part in ("value", "low", "high")
+        )
+        if self.n_more == 0:
+            return f"{value} ({low} to {high})"
+        more = "more than 3,000" if self.n_more is None else f"about {self.n_more:,}"
+        return f"not enough random labels yet ({low} to {high}): {more} more give ±10"
+
+
+def random_audit(
+    answers: Sequence[Answer], strata: Strata, labeled: Labeled | None = None
+) -> Audit:
+    """The audit that began with the first answer and whose draws are the random ones.
+
+    Parameters
+    ----------
+    answers
+        In the order of the questions.
+    strata
+        Of all examples that had no label before the answers, also of those that have one now.
+    labeled
+        What was labelled before the answers, by default nothing.
+
+    Examples
+    --------
+    >>> strata = Strata(np.zeros(100, dtype=np.intp), np.array([1]), np.array([[0.1, 0.9]]))
+    >>> answers = [Answer(i, int(i > 1), is_random=i > 0) for i in range(50)]
+    >>> audit = random_audit(answers, strata)
+    >>> len(audit.draws), audit.of_class(0).left.low, audit.total(0).low
+    (49, 0.0, 2.0)
+    """
+    n_strata, n_classes = strata.expected.shape
+    if labeled is None:
+        labeled = Labeled(np.zeros((n_classes, n_classes), dtype=np.int64))
+    n_free, known = strata.sizes.copy(), np.zeros((n_strata, n_classes), dtype=np.int64)
+    rows: list[tuple[int, int, Counts, Counts]] = []
+    for answer in answers:
+        stratum = int(strata.of[answer.index])
+        if answer.is_random:
+            rows.append((stratum, answer.class_index, n_free.copy(), known.copy()))
+        n_free[stratum] -= 1
+        if answer.class_index != CANNOT_TELL:
+            known[stratum, answer.class_index] += 1
+    draws = _uniform_draws(rows, known.shape)
+    return Audit(strata, labeled, draws, n_free, known)
+
+
+def _uniform_draws(rows: list[tuple[int, int, Counts, Counts]], shape: tuple[int, ...]) -> Draws:
+    n_free = np.array([row[2] for row in rows], dtype=np.int64).reshape(-1, shape[0])
+    return Draws(
+        strata=np.array([row[0] for row in rows], dtype=np.intp),
+        classes=np.array([row[1] for row in rows], dtype=np.intp),
+        n_free=n_free,
+        chances=n_free / n_free.sum(axis=1, keepdims=True),
+        known=np.array([row[3] for row in rows], dtype=np.int64).reshape(-1, *shape),
+        is_blind=np.ones(len(rows), dtype=np.bool_),
+    )
+
+
+def continued(before: Audit, since: Audit) -> Audit:
+    """An audit whose draws follow random labels, with these as its first draws.
+
+    Parameters
+    ----------
+    before
+        From `random_audit` of all answers before the other audit began.
+    since
+        The other audit, with the same strata but only of what had no label when it began.
+    """
+    then = replace(since.draws, known=since.draws.known + before.known)
+    known = before.known + since.known
+    draws = _joined(before.draws, then)
+    return Audit(before.strata, before.labeled, draws, since.n_free, known)
+
+
+def _joined(first: Draws, then: Draws) -> Draws:
+    def both(part: str) -> Any:
+        return np.concatenate([getattr(first, part), getattr(then, part)])
+
+    parts = ("strata", "classes", "n_free", "chances", "known")
+    is_blind = np.concatenate([_is_blind(first), _is_blind(then)])
+    return Draws(*map(both, parts), is_blind=is_blind)
+
+
+def _is_blind(draws: Draws) -> NDArray[np.bool_]:
+    return np.zeros(len(draws), dtype=np.bool_) if draws.is_blind is None else draws.is_blind
+
+
+def strata_of_decisions(decided: NDArray[np.intp], proba: Values) -> Strata:
+    """A stratum per class that is decided, of a whole pool.
+
+    Parameters
+    ----------
+    decided, proba
+        Of labelled examples by models that did not know their labels.
+    """
+    classes = np.unique(decided)
+    expected = np.stack([proba[decided == k].mean(axis=0, dtype=np.float64) for k in classes])
+    return Strata(np.searchsorted(classes, decided), classes.astype(np.intp), expected)
+
+
+def accuracy_of(audit: Audit, rng: np.random.Generator) -> Accuracy:
+    """The balanced accuracy by an audit of any kind, and what more random labels would give."""
+    interval = audit.balanced_accuracy()
+    widths = [_half_width(interval)]
+    sizes = [0]
+    for n_more in _MORE:
+        if widths[-1] <= HALF_WIDTH or n_more > audit.n_free.sum():
+            break
+        sizes.append(n_more)
+        widths.append(_half_width(_imagined(audit, n_more, rng).balanced_accuracy()))
+    return Accuracy(interval, _place_of(HALF_WIDTH, sizes, widths))
+
+
+def _place_of(width: float, sizes: list[int], widths: list[float]) -> int | None:
+    """Between which two sizes it is narrow enough, by the square roots."""
+    if widths[-1] > width:
+        return None
+    if len(sizes) == 1:
+        return 0
+    low, high = np.sqrt(sizes[-2:])
+    share = (widths[-2] - width) / (widths[-2] - widths[-1])
+    return int(np.ceil((low + share * (high - low)) ** 2))
+
+
+def _half_width(interval: Interval) -> float:
+    return (interval.high - interval.low) / 2
+
+
+def _imagined(audit: Audit, n_more: int, rng: np.random.Generator) -> Audit:
+    """The audit after more uniform draws that bring what is believed now."""
+    rates = believed(audit.strata.expected, audit.draws.n_hits[-1], audit.draws.n_draws[-1])
+    n_free, known = audit.n_free.copy(), audit.known.copy()
+    rows = []
+    for _ in range(n_more):
+        stratum = int(rng.choice(len(n_free), p=n_free / n_free.sum()))
+        class_index = int(rng.choice(rates.shape[1], p=rates[stratum] / rates[stratum].sum()))
+        rows.append((stratum, class_index, n_free.copy(), known.copy()))
+        n_free[stratum] -= 1
+        known[stratum, class_index] += 1
+    draws = _joined(audit.draws, _uniform_draws(rows, known.shape))
+    return Audit(audit.strata, audit.labeled, draws, n_free, known)
