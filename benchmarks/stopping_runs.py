@@ -27,7 +27,7 @@ SEEDS = (0,)
 BATCH_SIZE = {"find-all": 25, "classifier": 50}  # labels between two trainings
 CHECK_EVERY = 50
 MOST = {"find-all": 1500, "classifier": 1000}  # labels by the strategy
-FEWEST = 400
+ENOUGH = 10  # found before that
 DRY = 200  # questions that found at most one, after which find-all is not simulated further
 PLANNED = 200
 MOST_ROWS = 8_000
@@ -145,7 +145,7 @@ def _simulated(name, goal, seed):
     order, found, random, checkpoints = [], [], set(), []
     most = min(MOST[goal], len(truth) // 3)
     while len(order) < most and not (
-        goal == "find-all" and len(order) >= FEWEST and sum(found[-DRY:]) <= 1
+        goal == "find-all" and sum(found) >= ENOUGH and sum(found[-DRY:]) <= 1
     ):
         step = play_round(learner, truth)
         order += step.indices

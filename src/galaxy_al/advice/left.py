@@ -20,6 +20,8 @@ from galaxy_al.audit.measures import Audit, Labeled
 from galaxy_al.audit.sampling import Strata
 from galaxy_al.models.estimates import Interval
 
+MIN_LABELS = 5  # of a class, for an estimate by the model
+_WIDER = 2.0  # is the interval by the model than what it says
 Table = TypeVar("Table", bound=NDArray[Any])
 Source = Literal["audit", "random labels", "model"]
 
@@ -91,24 +93,28 @@ def left_by_random_labels(
     return Left(value, low, high, "random labels", len(draws))
 
 
-def left_by_model(count: Interval, n_found: int, n_free: int) -> Left:
+def left_by_model(count: Interval, n_found: int, n_free: int) -> Left | None:
     """By the model's calibrated probabilities: an estimate, not a guarantee.
+
+    The interval is made wider: labels that a strategy chose tell less than the model assumes.
 
     Parameters
     ----------
     count
         How many examples of the class are in the pool, of `ClassEstimate`.
     n_found
-        How many of them have a label.
+        How many of them have a label. With fewer than `MIN_LABELS` there is no estimate.
+
+    Examples
+    --------
+    >>> left_by_model(Interval(46.0, 44.0, 61.0), n_found=40, n_free=900)
+    Left(value=6.0, low=2, high=42, source='model', n_random=0)
     """
-    low, high = floor(count.low) - n_found, ceil(count.high) - n_found
-    value = count.value - n_found
-    return Left(
-        value=float(np.clip(value, 0, n_free)),
-        low=int(np.clip(low, 0, n_free)),
-        high=int(np.clip(high, 0, n_free)),
-        source="model",
-    )
+    if n_found < MIN_LABELS:
+        return None
+    low, high = floor((count.low - n_found) / _WIDER), ceil((count.high - n_found) * _WIDER)
+    value = float(np.clip(count.value - n_found, 0, n_free))
+    return Left(value, int(np.clip(low, 0, n_free)), int(np.clip(high, 0, n_free)), "model")
 
 
 def all_rare(audit: Audit) -> Audit:

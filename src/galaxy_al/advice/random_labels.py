@@ -67,8 +67,9 @@ class RandomLabels:
         """Of some total numbers of rare examples; -inf where a label contradicts one."""
         n_left = totals[:, None] - self.n_found
         n_fit = np.where(self.is_rare, n_left, self.n_free - n_left)
+        n_fit[(n_left < 0) | (n_left > self.n_free)] = 0  # others that were labelled refute it
         with np.errstate(divide="ignore"):
-            logs: NDArray[np.float64] = np.log(np.maximum(n_fit, 0) / self.n_free)
+            logs: NDArray[np.float64] = np.log(n_fit / self.n_free)
         total: NDArray[np.float64] = logs.sum(axis=1)
         return total
 
