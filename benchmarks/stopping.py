@@ -1,11 +1,11 @@
 """When to stop: is the rule right, and what does it cost?
 
-Run:  GALAXY_AL_DATA=FOLDER GALAXY_AL_RUNS=OTHER .venv/bin/python benchmarks/stopping.py [chosen] [find-all | classifier]
+Run:  GALAXY_AL_DATA=FOLDER GALAXY_AL_RUNS=OTHER .venv/bin/python benchmarks/stopping.py [WORD ...]
 
 OTHER keeps the trajectories (`stopping_runs.py`), which are made if they are missing. Each is
 simulated once; what is drawn at random is simulated many times per trajectory. Prints the tables
-of docs/appendix/stopping.md. With ``chosen`` it prints those of the pools that settings were chosen
-on, with other settings as well.
+of docs/appendix/stopping.md. The word ``chosen`` prints those of the pools that settings were
+chosen on; ``find-all`` or ``classifier``, the rules for one goal.
 """
 
 from __future__ import annotations
@@ -281,10 +281,6 @@ def print_forecasts(pools, goals):
     """How often the intervals of forecasts and of what is left hold the truth."""
     held = {}
 
-    def note(what, interval, truth, naive=None):
-        error = (abs(interval.value - truth), abs((naive or 0) - truth))
-        held.setdefault(what, []).append((interval.low <= truth <= interval.high, *error))
-
     for pool in pools:
         for goal in goals:
             for seed in SEEDS:
@@ -342,7 +338,9 @@ def main():
     for goal in [goal for goal in GOALS if goal in sys.argv] or GOALS:
         print(f"{goal}:\n")
         print_rules(pools, goal)
-    print_forecasts(pools, GOALS)
+    for goal in GOALS:
+        print(f"Forecasts, {goal}:\n")
+        print_forecasts(pools, (goal,))
 
 
 if __name__ == "__main__":

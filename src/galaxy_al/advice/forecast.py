@@ -1,8 +1,9 @@
 """What more labels would bring: rare examples, and a better model.
 
 Both were judged on pools that nothing was chosen by; docs/appendix/stopping.md has the figures. The
-number of finds can be foreseen, within a wide interval. The rise of average precision can hardly
-be: a forecast is only a little better than to expect none.
+number of finds can be foreseen, within a wide interval. The rise of average precision cannot:
+forecasts from the last rise were better than to expect none on some pools and worse on others. So
+only an interval is given, and it contains 0.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ def expected_average_precision(rare: NDArray[np.floating]) -> float:
 def forecast_rise(history: Sequence[tuple[int, float]], n: int) -> Interval | None:
     """How much more labels raise the average precision; None if it is too early to tell.
 
+    The value is 0: no forecast was better on all pools.
+
     Parameters
     ----------
     history
@@ -93,7 +96,7 @@ def forecast_rise(history: Sequence[tuple[int, float]], n: int) -> Interval | No
     Examples
     --------
     >>> print(forecast_rise([(200, 0.5), (300, 0.6)], 100))
-    0.04 (-0.10 to 0.18)
+    0.00 (-0.10 to 0.18)
     >>> forecast_rise([(300, 0.6)], 100)
     """
     if not history:
@@ -103,7 +106,6 @@ def forecast_rise(history: Sequence[tuple[int, float]], n: int) -> Interval | No
     if not earlier:
         return None
     labels, before = earlier[-1]
-    value = _SLOWER * max(now - before, 0.0) * n / (n_now - labels)
+    middle = _SLOWER * max(now - before, 0.0) * n / (n_now - labels)
     unsure = _LEAST_UNSURE + _UNSURE * float(np.log1p(n / n_now)) * (1 - now)
-    low, high = max(min(value - unsure, 0.0), -now), min(value + unsure, 1.0)
-    return Interval(float(np.clip(value, low, high)), low, high)
+    return Interval(0.0, max(min(middle - unsure, 0.0), -now), min(middle + unsure, 1.0))

@@ -83,7 +83,9 @@ def stop_sentence(stop: StopAdvice, class_name: str = "") -> str:
     if stop.state == "complete":
         return f"Every example has a label: all {examples} are found."
     if stop.state != "holds" or stop.evidence is None or stop.recall is None:
-        said = _not_proven(stop) or f"it is not proven that {percent(stop.target)} are found"
+        said = (
+            _not_proven(stop) or f"it is not proven that at least {percent(stop.target)} are found"
+        )
         return said[0].upper() + said[1:] + "."
     return (
         f"{by(stop.evidence)[0].upper()}{by(stop.evidence)[1:]}, at least {percent(stop.target)} "
@@ -117,7 +119,7 @@ def left_clause(left: Left, n_free: int) -> str:
     """
     low, high = _rounded(left.low, floor), min(_rounded(left.high, ceil), n_free)
     if left.low == left.high:
-        return f"{left.low or 'none':,} left {by(left)}" if left.low else f"none left {by(left)}"
+        return f"{f'{left.low:,}' if left.low else 'none'} left {by(left)}"
     if left.low == 0 and left.high > _MOST_OF * n_free:
         return f"and how many are left is not known yet {by(left)}"
     if round(left.value) == 0:
@@ -153,6 +155,43 @@ def proof_clause(proof: Proof) -> str:
     labels = plural(proof.n_labels, "more random label", "more random labels")
     none = "if it is not rare" if proof.n_labels == 1 else "none of them rare"
     return f"{labels}, {none}, would prove that at most {proof.limit:,} {are} left"
+
+
+def finds_clause(forecast: Interval | None, n: int) -> str:
+    """What the next questions may find.
+
+    Examples
+    --------
+    >>> finds_clause(Interval(7.1, 0.0, 34.0), 100)
+    'the next 100 questions may find about 7 (0 to 34)'
+    >>> finds_clause(None, 100)
+    'it is too early to tell what the next 100 questions will find'
+    """
+    questions = "the next question" if n == 1 else f"the next {n:,} questions"
+    if forecast is None:
+        return f"it is too early to tell what {questions} will find"
+    low, high = floor(forecast.low), ceil(forecast.high)
+    if low == high:
+        return f"{questions} may find {low or 'none'}"
+    if round(forecast.value) == 0:
+        return f"{questions} may find none (at most {high:,})"
+    value = min(max(_rounded(forecast.value, round), low), high)
+    return f"{questions} may find about {value:,} ({low:,} to {high:,})"
+
+
+def rise_clause(rise: Interval | None, n: int) -> str:
+    """What more labels may do to the average precision.
+
+    Examples
+    --------
+    >>> rise_clause(Interval(0.0, -0.02, 0.081), 100)
+    '100 more labels may change the average precision by -0.02 to +0.09'
+    """
+    labels = plural(n, "more label", "more labels")
+    if rise is None:
+        return f"it is too early to tell what {labels} will change"
+    low, high = floor(100 * rise.low + 1e-9) / 100, ceil(100 * rise.high - 1e-9) / 100
+    return f"{labels} may change the average precision by {low:.2f} to +{high:.2f}"
 
 
 def recall_text(recall: Interval) -> str:
@@ -223,7 +262,8 @@ def _not_proven(stop: StopAdvice) -> str:
         return ""
     labels = plural(_rounded(stop.proof, ceil), "random label", "random labels")
     none = "if it is not rare" if stop.proof == 1 else "none of them rare"
-    return f"about {labels}, {none}, would prove that {percent(stop.target)} are found"
+    labels += f" of the {stop.n_free:,} left" if 2 * stop.proof > stop.n_free else ""
+    return f"about {labels}, {none}, would prove that at least {percent(stop.target)} are found"
 
 
 def _rounded(value: float, rounding: object) -> int:

@@ -29,6 +29,7 @@ from galaxy_al.models.estimates import Interval
 _ERROR_OF_RANDOM_LABELS = 0.01
 _ERROR_OF_FIRST_AUDIT = 0.03
 _NEXT_AUDIT = 1 / 4  # of the error of the one before
+_PRICE = 1 / 2  # of an error: what it costs that one may look at every moment
 _DRY = 1 / 4  # of the labels of a proof, asked without a find, before it begins
 _LEAST_DRY, _MOST_DRY = 50, 500
 
@@ -51,9 +52,11 @@ class StopAdvice:
     limit
         How many may be left.
     proof
-        How many random labels prove that, if none of them is rare.
+        About how many random labels of an audit prove that, if none of them is rare.
     n_dry
         How many questions without a find come before a proof is worth its labels.
+    n_free
+        How many examples have no label now.
     """
 
     state: State
@@ -63,6 +66,7 @@ class StopAdvice:
     limit: int
     proof: int
     n_dry: int
+    n_free: int
 
 
 def checked_target(target: float) -> float:
@@ -102,15 +106,15 @@ def advise_stop(
         raise InvalidArgument("The stop rule takes numbers by random labels, got some by a model.")
     limit = allowed_left(n_found, target)
     best = min(evidence, key=lambda one: one.high, default=None)
-    proof = n_to_prove(n_free, limit)
-    n_dry = int(min(max(_DRY * proof, _LEAST_DRY), _MOST_DRY))
+    proof = n_to_prove(n_free, limit, _ERROR_OF_FIRST_AUDIT * _PRICE)
+    n_dry = int(min(max(_DRY * n_to_prove(n_free, limit), _LEAST_DRY), _MOST_DRY))
     state: State = "sample" if n_found and n_since_find >= n_dry else "ask"
     if n_free == 0:
         state = "complete"
     elif n_found and best is not None and best.high <= limit:
         state = "holds"
     recall = best.recall(n_found) if best is not None and n_found else None
-    return StopAdvice(state, target, best, recall, limit, proof, n_dry)
+    return StopAdvice(state, target, best, recall, limit, proof, n_dry, n_free)
 
 
 def evidence_of(
