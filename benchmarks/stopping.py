@@ -215,11 +215,11 @@ def quantile_rule(trajectory, rng):
     """
     needed = next(r for r in range(1, 1000) if binom.pmf(r, r, TARGET) <= ERROR)
     size = len(trajectory.order)
-    drawn = rng.permutation(size)
-    found = np.cumsum(trajectory.is_rare[drawn])
+    rows = rng.permutation(size)
+    found = np.cumsum(trajectory.is_rare[rows])
     if found[-1] < needed:
         return True, size
-    sample = drawn[: int(np.searchsorted(found, needed)) + 1]
+    sample = rows[: int(np.searchsorted(found, needed)) + 1]
     place = np.empty(size, dtype=int)
     place[trajectory.order] = np.arange(size)
     last = place[sample[trajectory.is_rare[sample]]].max()
@@ -259,7 +259,7 @@ def print_rules(pools, goal):
     """Labels until each rule holds, and how often it is right then."""
     row("pool", "rare", *METHODS)
     row(*["---"] * (2 + len(METHODS)))
-    shares = {name: [] for name in METHODS}
+    rights = {name: [] for name in METHODS}
     costs = {name: [] for name in METHODS}
     for pool in pools:
         for seed in SEEDS:
@@ -267,12 +267,12 @@ def print_rules(pools, goal):
             size, cells = len(trajectory.order), []
             for name, method in METHODS.items():
                 right, labels = np.mean(method(trajectory), axis=0)
-                shares[name].append(right)
+                rights[name].append(right)
                 costs[name].append(labels / size)
                 wrong = "" if right > 0.999 else f" ({right:.0%})"
                 cells.append(f"{labels:,.0f}{wrong}")
             row(pool, f"{trajectory.is_rare.sum():,} of {size:,}", *cells)
-    row("**right**", "", *(f"{np.mean(right):.1%}" for right in shares.values()))
+    row("**right**", "", *(f"{np.mean(right):.1%}" for right in rights.values()))
     row("**share of the pool**", "", *(f"{np.mean(cost):.0%}" for cost in costs.values()))
     print()
 

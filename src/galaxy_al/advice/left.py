@@ -52,8 +52,8 @@ class Left:
         >>> print(Left(10, 5, 60, "audit").recall(90))
         0.90 (0.60 to 0.95)
         """
-        shares = (n_found / max(n_found + n, 1e-9) for n in (self.value, self.high, self.low))
-        return Interval(*shares)
+        parts = (n_found / max(n_found + n, 1e-9) for n in (self.value, self.high, self.low))
+        return Interval(*parts)
 
 
 def left_by_audit(
