@@ -23,7 +23,7 @@ def load(name):
     return {**OTHERS, **PACKAGED, **HELD_OUT, **MORE_CLASSES}[name]()
 
 
-def _thinned(file, vectors, rare, count):
+def thinned(file, vectors, rare, count):
     """Some classes of a file are the rare ones, at most ``count`` examples each."""
     rng, content = np.random.default_rng(0), np.load(FOLDER / file)
     names, classes = np.unique(content["labels"], return_inverse=True)
@@ -38,19 +38,19 @@ def _thinned(file, vectors, rare, count):
 
 
 OTHERS = {
-    "banking77-1": partial(_thinned, "banking77.npz", "embeddings", [11], None),
-    "banking77-3": partial(_thinned, "banking77.npz", "embeddings", [3, 30, 61], None),
-    "dino-2": partial(_thinned, "cifar10-dinov2-4000.npz", "embeddings", [3, 5], 40),
-    "letters-3": partial(_thinned, "letters.npz", "features", [0, 7, 16], 100),
-    "letters-9": partial(_thinned, "letters.npz", "features", list(range(1, 26, 3)), 100),
-    "satellite-2": partial(_thinned, "satellite.npz", "features", [3], None),
-    "satellite-3": partial(_thinned, "satellite.npz", "features", [1, 4], 100),
+    "banking77-1": partial(thinned, "banking77.npz", "embeddings", [11], None),
+    "banking77-3": partial(thinned, "banking77.npz", "embeddings", [3, 30, 61], None),
+    "dino-2": partial(thinned, "cifar10-dinov2-4000.npz", "embeddings", [3, 5], 40),
+    "letters-3": partial(thinned, "letters.npz", "features", [0, 7, 16], 100),
+    "letters-9": partial(thinned, "letters.npz", "features", list(range(1, 26, 3)), 100),
+    "satellite-2": partial(thinned, "satellite.npz", "features", [3], None),
+    "satellite-3": partial(thinned, "satellite.npz", "features", [1, 4], 100),
 }
 
 
 def _made(name, rare, count):
     file = HELD_OUT_FOLDER / f"{name.rpartition('-')[0]}.npz"
-    return partial(_thinned, file, "vectors", rare, count)
+    return partial(thinned, file, "vectors", rare, count)
 
 
 # The head was chosen on these as well; the last ten were held out at first.
@@ -82,15 +82,15 @@ PACKAGED = {
     )
 } | {
     "cifar100-others-3": partial(
-        _thinned, "cifar100-embeddings.npz", "embeddings", [20, 50, 80], None
+        thinned, "cifar100-embeddings.npz", "embeddings", [20, 50, 80], None
     ),
-    "svhn-seven-1": partial(_thinned, "svhn-embeddings.npz", "embeddings", [7], 300),
+    "svhn-seven-1": partial(thinned, "svhn-embeddings.npz", "embeddings", [7], 300),
 }
 
 # Nothing was chosen by these.
 HELD_OUT = {
-    "banking77-others-2": partial(_thinned, "banking77.npz", "embeddings", [20, 45], None),
-    "dino-others-2": partial(_thinned, "cifar10-dinov2-4000.npz", "embeddings", [0, 8], 40),
+    "banking77-others-2": partial(thinned, "banking77.npz", "embeddings", [20, 45], None),
+    "dino-others-2": partial(thinned, "cifar10-dinov2-4000.npz", "embeddings", [0, 8], 40),
 } | {
     name: _made(name, rare, count)
     for name, rare, count in (
@@ -106,9 +106,9 @@ HELD_OUT = {
 # Nothing was chosen by these either; they have more classes.
 MORE_CLASSES = {
     "banking77-others-7": partial(
-        _thinned, "banking77.npz", "embeddings", [5, 15, 25, 35, 50, 60, 70], None
+        thinned, "banking77.npz", "embeddings", [5, 15, 25, 35, 50, 60, 70], None
     ),
-    "letters-others-6": partial(_thinned, "letters.npz", "features", [2, 5, 8, 11, 14, 20], 60),
+    "letters-others-6": partial(thinned, "letters.npz", "features", [2, 5, 8, 11, 14, 20], 60),
 }
 
 
