@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,23 +15,21 @@ from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
 from galaxy_al.labelling.answers import Answers
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
-from galaxy_al.labelling.log import IMPORTER, Entry, Kind, Source
-from galaxy_al.labelling.model import (
-    LabeledExamples,
-    evaluate_round,
-    label_warnings,
-    usable_labels,
-)
+from galaxy_al.labelling.disagreements import Disagreement, label_weights
+from galaxy_al.labelling.log import Entry, Kind, Source
+from galaxy_al.labelling.model import LabeledExamples, evaluate_round, weights_by_index
+from galaxy_al.labelling.opinions import Opinions
+from galaxy_al.labelling.presence import Presence
 from galaxy_al.labelling.project import Project, open_log
 from galaxy_al.labelling.questions import Questions
+from galaxy_al.labelling.reliability import AgreementReport
 from galaxy_al.labelling.resuming import resume
-from galaxy_al.labelling.views import Person, Question, Scores, View, with_labels
+from galaxy_al.labelling.views import Question, Scores, View, with_labels
 from galaxy_al.learner import NextRound
 from galaxy_al.strategies import Strategy
 from galaxy_al.strategies.label_state import LabelState
 
 LEASE_SECONDS = 120.0
-_AWAY_AFTER = 45.0  # seconds without a request
 
 
 class Service:
@@ -64,15 +62,15 @@ class Service:
         entries = list(self._database.entries())
         self._answers = Answers(project, self._database, entries)
         self._log = self._answers.log
+        self._opinions = Opinions(project, self._answers, self._lock)
         self._rounds = self._database.rounds()
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
-        self._now = clock
-        self._last_seen: dict[str, float] = {}
+        self._presence = Presence(clock)
         self._skipped: set[int] = set()  # until a training that ends skips
         self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
-        self._learner = resume(project, entries, self._log.all_current())
+        self._learner = resume(project, entries, self._log)
         self._questions = Questions(self._learner, self._answers.overlap, lease_seconds, clock)
         self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
@@ -181,7 +179,7 @@ class Service:
     def leave(self, annotator: str) -> None:
         """The annotator has closed the page: others may get what they held."""
         with self._lock:
-            self._last_seen.pop(annotator, None)
+            self._presence.leave(annotator)
             self._questions.give_all_back(annotator)
         self.on_change()
 
@@ -196,8 +194,7 @@ class Service:
         """
         index = None if id is None else self.project.find(id)
         with self._lock:
-            is_new = annotator not in self._last_seen
-            self._see(annotator)
+            is_new = self._see(annotator)
             if index is not None and self._questions.holder(index) != annotator:
                 if not self._questions.is_free_for(index, annotator):
                     raise Taken(f"{id!r} can no longer be answered.")
@@ -221,14 +218,28 @@ class Service:
             busy = frozenset({*state.labels, *state.skipped, *state.pending})
             return Scores(learner.proba, not learner.is_exploring, busy)
 
-    def labeled(self) -> LabeledExamples:
-        """The current labels, for an export."""
+    def labeled(self, annotator: str | None = None) -> LabeledExamples:
+        """The labels that count, for an export.
+
+        Parameters
+        ----------
+        annotator
+            Leave out what this person is still to be asked without seeing the answers of others.
+        """
         with self._lock:
-            current = self._log.all_current()
+            found = LabeledExamples.of(self.project, self._log)
             proba = None if self._learner.is_exploring else self._learner.proba
-        entries = usable_labels(self.project, current)
-        found = LabeledExamples(self.project, entries, None, label_warnings(self.project, current))
+            hidden = self._opinions.hidden_from(annotator)
+        found = found.without(hidden)
         return found if proba is None else replace(found, proba=proba[found.indices])
+
+    def disagreements(self, annotator: str | None = None) -> list[Disagreement]:
+        """What people disagree on, as of `labeled`; to decide, `label` as ``"review"``."""
+        return self._opinions.disagreements(annotator)
+
+    def agreement(self) -> AgreementReport | None:
+        """How well people agree; None if no example has the labels of two people."""
+        return self._opinions.agreement()
 
     def view(self) -> View:
         """The project at this moment."""
@@ -246,19 +257,13 @@ class Service:
                 training=self.training,
                 strategy=asking.name,
                 is_exploring=learner.is_exploring,
-                people=tuple(self._people()),
+                people=self._presence.people(self._log),
             )
         return with_labels(make, self.project, session, model)
 
-    def _people(self) -> Iterable[Person]:
-        now = self._now()
-        for name in sorted({*self._last_seen, *self._log.annotators()} - {IMPORTER}):
-            is_here = now - self._last_seen.get(name, -np.inf) < _AWAY_AFTER
-            yield Person(name, self._log.count_of(name), is_here)
-
-    def _see(self, annotator: str) -> None:
-        self._last_seen[annotator] = self._now()
+    def _see(self, annotator: str) -> bool:
         self._questions.renew(annotator)
+        return self._presence.see(annotator)
 
     def _record(self, annotator: str, entries: list[Entry]) -> None:
         """Write answers to the log and act on them."""
@@ -342,7 +347,8 @@ class Service:
         again = frozenset(self._skipped) if self._ends_skips() else None
         self._n_at_training = state.n_answers
         seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
-        return partial(self._train, state, again, np.random.default_rng(seed))
+        weights = weights_by_index(self.project, label_weights(self._log))
+        return partial(self._train, state, again, np.random.default_rng(seed), weights)
 
     def _ends_skips(self) -> bool:
         """Whether a training now lets skipped examples be asked again."""
@@ -359,11 +365,15 @@ class Service:
         return work
 
     def _train(
-        self, state: LabelState, again: frozenset[int] | None, rng: np.random.Generator
+        self,
+        state: LabelState,
+        again: frozenset[int] | None,
+        rng: np.random.Generator,
+        weights: Mapping[int, float],
     ) -> None:
         """Prepare the next round from a copy of the state, then start it."""
         begin = time.perf_counter()
-        ready = self._learner.prepare_round(state, again or (), rng)
+        ready = self._learner.prepare_round(state, again or (), rng, weights)
         record = evaluate_round(self.project, ready, state.random)
         seconds = time.perf_counter() - begin
         with self._lock:

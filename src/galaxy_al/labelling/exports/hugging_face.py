@@ -35,6 +35,9 @@ def _columns(labeled: LabeledExamples) -> tuple[Columns, dict[str, Any]]:
         "label": {"names": names, "_type": "ClassLabel"},
         "round": {"dtype": "int64", "_type": "Value"},
         "is_random": {"dtype": "bool", "_type": "Value"},
+        "n_answers": {"dtype": "int64", "_type": "Value"},
+        "answers_disagree": {"dtype": "bool", "_type": "Value"},
+        "consensus_probability": {"dtype": "float64", "_type": "Value"},
         content: feature,
     }
     for name in columns:
