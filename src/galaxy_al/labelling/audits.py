@@ -4,7 +4,7 @@ An audit is about the examples that had no label when it began. Everything follo
 its draws and the log. Three rules keep it right whatever else happens meanwhile:
 
 - A draw is made from all examples of a stratum that have no label at that moment, also from those
-  that an annotator is looking at. It stays open until its example has an answer, whoever gives it.
+  that an annotator is looking at. It stays open until its example has an answer, of any annotator.
 - Draws count in the order in which they were made, up to the first one that is open or that was
   made when an example had a label that was undone since.
 - An example that cannot be told counts as none of the classes.

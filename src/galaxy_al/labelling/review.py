@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from galaxy_al.labelling.disagreements import label_weights
 from galaxy_al.labelling.duplicates import Duplicate, Duplicates
 from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.model import class_indices, labels_of, train_model
@@ -117,7 +118,7 @@ def review_project(folder: Path, scheduler: str | None = None) -> list[Item]:
     database.close()
     usable = labels_of(project, log.all_current())
     found = Duplicates(project).find(class_indices(project, usable))
-    held_out = held_out_of(train_model(project, usable))
+    held_out = held_out_of(train_model(project, usable, label_weights(log)))
     return review_items(project, Labels.of(log), held_out, found)
 
 

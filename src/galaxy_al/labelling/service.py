@@ -18,11 +18,14 @@ from galaxy_al.labelling.audit_report import AuditReport, report_of
 from galaxy_al.labelling.auditor import Auditor, Plan
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.disagreements import Disagreement, label_weights
 from galaxy_al.labelling.log import Entry, Kind, Source
-from galaxy_al.labelling.model import LabeledExamples, evaluate_round
+from galaxy_al.labelling.model import LabeledExamples, evaluate_round, weights_by_index
+from galaxy_al.labelling.opinions import Opinions
 from galaxy_al.labelling.presence import Presence
 from galaxy_al.labelling.project import Project, open_log
 from galaxy_al.labelling.questions import Questions
+from galaxy_al.labelling.reliability import AgreementReport
 from galaxy_al.labelling.resuming import resume
 from galaxy_al.labelling.review import Item, Labels
 from galaxy_al.labelling.second_look import SecondLook
@@ -67,6 +70,7 @@ class Service:
         self._auditor = Auditor(project, self._database, entries)
         self._answers = Answers(project, self._database, entries, self._auditor.add)
         self._log = self._answers.log
+        self._opinions = Opinions(project, self._answers, self._lock)
         self._rounds = self._database.rounds()
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
@@ -75,7 +79,7 @@ class Service:
         self._skipped: set[int] = set()  # until a training that ends skips
         self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
-        self._learner = resume(project, entries, self._log.all_current())
+        self._learner = resume(project, entries, self._log)
         overlap = self._answers.overlap
         self._questions = Questions(self._learner, self._auditor, overlap, lease_seconds, clock)
         self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
@@ -259,12 +263,19 @@ class Service:
             busy = frozenset({*state.labels, *state.skipped, *state.pending})
             return Scores(learner.proba, not learner.is_exploring, busy)
 
-    def labeled(self) -> LabeledExamples:
-        """The current labels, for an export."""
+    def labeled(self, annotator: str | None = None) -> LabeledExamples:
+        """The labels that count, for an export.
+
+        Parameters
+        ----------
+        annotator
+            Leave out what this person is still to be asked without seeing the answers of others.
+        """
         with self._lock:
-            current, held_out = self._log.all_current(), self._held_out
+            found = LabeledExamples.of(self.project, self._log, self._held_out)
             proba = None if self._learner.is_exploring else self._learner.proba
-        found = LabeledExamples.of(self.project, current, held_out)
+            hidden = self._opinions.hidden_from(annotator)
+        found = found.without(hidden)
         return found if proba is None else replace(found, proba=proba[found.indices])
 
     def review(self) -> list[Item]:
@@ -273,6 +284,14 @@ class Service:
             labels, held_out = Labels.of(self._log), self._held_out
             self._second_look.refresh_once(dict(self._state.labels))
         return self._second_look.items(labels, held_out)
+
+    def disagreements(self, annotator: str | None = None) -> list[Disagreement]:
+        """What people disagree on, as of `labeled`; to decide, `label` as ``"review"``."""
+        return self._opinions.disagreements(annotator)
+
+    def agreement(self) -> AgreementReport | None:
+        """How well people agree; None if no example has the labels of two people."""
+        return self._opinions.agreement()
 
     def view(self) -> View:
         """The project at this moment."""
@@ -290,7 +309,7 @@ class Service:
                 training=self.training,
                 strategy=asking.name,
                 is_exploring=learner.is_exploring,
-                people=tuple(self._presence.people(self._log)),
+                people=self._presence.people(self._log),
             )
         return with_labels(make, self.project, session, model)
 
@@ -389,7 +408,8 @@ class Service:
         again = frozenset(self._skipped) if self._ends_skips() else None
         self._n_at_training = state.n_answers
         seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
-        return partial(self._train, state, again, np.random.default_rng(seed))
+        weights = weights_by_index(self.project, label_weights(self._log))
+        return partial(self._train, state, again, np.random.default_rng(seed), weights)
 
     def _ends_skips(self) -> bool:
         """Whether a training now lets skipped examples be asked again."""
@@ -406,11 +426,15 @@ class Service:
         return work
 
     def _train(
-        self, state: LabelState, again: frozenset[int] | None, rng: np.random.Generator
+        self,
+        state: LabelState,
+        again: frozenset[int] | None,
+        rng: np.random.Generator,
+        weights: Mapping[int, float],
     ) -> None:
         """Prepare the next round from a copy of the state, then start it."""
         begin = time.perf_counter()
-        ready = self._learner.prepare_round(state, again or (), rng)
+        ready = self._learner.prepare_round(state, again or (), rng, weights)
         record = evaluate_round(self.project, ready, state.random)
         seconds = time.perf_counter() - begin
         with self._lock:
