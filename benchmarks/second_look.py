@@ -1,10 +1,15 @@
 """Found label errors: galaxy-al's rule beside cleanlab's, if one label in ten is wrong.
 
-Run:  .venv/bin/python benchmarks/second_look.py [chosen | judged] [POOL ...]      (extra: bench)
+Run:  .venv/bin/python benchmarks/second_look.py [chosen | seen | unseen | judged]    (extra: bench)
 
 GALAXY_AL_DATA as in `pools.py`. Fair-cuts collects 1,000 labels of each pool; of the first 300 and
 of all 1,000 some are then replaced by another class at random, and the default head is trained on
-them. All rules get the same out-of-fold probabilities. The rule was chosen on the pools CHOSEN.
+them. All rules get the same out-of-fold probabilities.
+
+The rule was chosen on the pools CHOSEN: the bar at which both precision and recall are at least
+those of cleanlab's best filter there. It is the second one. The first, expectation maximization of
+the share of errors, was chosen on four of them and lost on SEEN: it finds fewer errors where the
+classes are hard to tell apart. UNSEEN has pools that neither rule was judged by before.
 """
 
 from __future__ import annotations
@@ -23,9 +28,20 @@ from galaxy_al.second_look.suspects import find_suspects
 from galaxy_al.snapshot import balanced_proba
 from pools import label_order, load
 
-CHOSEN = ("cifar10-3", "banking77-3", "letters-3", "satellite-3")
-JUDGED = ("cifar10-2", "svhn-2", "banking77-others-7", "letters-others-6", "satellite-2")
-SIZES, RATES, SEEDS = (300, 1000), (0.0, 0.02, 0.1, 0.2), 5
+CHOSEN = (
+    "cifar10-3",
+    "banking77-3",
+    "letters-3",
+    "satellite-3",
+    "banking77-1",
+    "cifar100-2",
+    "dino-2",
+    "svhn-3",
+)
+SEEN = ("cifar10-2", "svhn-2", "banking77-others-7", "letters-others-6", "satellite-2")
+UNSEEN = ("cifar100-3", "banking77-others-2", "dino-others-2", "letters-9")
+POOLS = {"chosen": CHOSEN, "seen": SEEN, "unseen": UNSEEN, "judged": SEEN + UNSEEN}
+SIZES, RATES, SEEDS = (300, 1000), (0.0, 0.02, 0.1), 3
 FILTERS = (
     "prune_by_noise_rate",
     "prune_by_class",
@@ -102,7 +118,7 @@ def show(results, pools):
                 row = np.mean(of_pools, axis=(0, 1))
                 cells = " | ".join(f"{value:.3f}" for value in row[1:])
                 print(f"| {size:,} | {rule} | {row[0]:.1%} | {cells} |")
-    print(f"\nBy pool at {0.1:.0%}: precision and recall, galaxy-al and cleanlab, prune_by_class\n")
+    print("\nBy pool at 10%: precision and recall, galaxy-al and cleanlab, prune_by_class\n")
     for size in SIZES:
         for pool in pools:
             pairs = [
@@ -114,8 +130,7 @@ def show(results, pools):
 
 
 def main():
-    which, *pools = sys.argv[1:] or ["judged"]
-    pools = pools or {"chosen": CHOSEN, "judged": JUDGED}[which]
+    pools = POOLS[(sys.argv[1:] or ["judged"])[0]]
     warnings.simplefilter("ignore")  # cleanlab warns of classes with few labels
     results = defaultdict(list)
     for pool in pools:

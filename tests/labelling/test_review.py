@@ -134,6 +134,21 @@ def test_disagreements_are_shown_until_someone_decides(labeled):
     assert reviewed_ids(service.review(), "disagreement") == []
 
 
+def test_who_is_still_to_be_asked_does_not_see_the_answer(tmp_path):
+    project, truth = small_project(tmp_path, overlap=1.0, batch_size=200)
+    service = Service(project)
+    some = [next(id for id in truth if truth[id] == name) for name in ("fine", "dent")]
+    labels = {id: truth[id] for id in [*truth][:60] + some}
+    wrong = some[0]
+    service.label("ann", {**labels, wrong: "scratch"})
+    retrain(service)
+    assert wrong in reviewed_ids(service.review("ann"), "suspect")
+    assert wrong not in reviewed_ids(service.review("bob"), "suspect")
+    service.label("bob", {wrong: "fine"})
+    assert wrong in reviewed_ids(service.review("bob"), "disagreement")
+    service.close()
+
+
 def test_before_two_classes_are_known_there_is_nothing_to_look_at(tmp_path):
     project, truth = small_project(tmp_path)
     service = Service(project)

@@ -63,3 +63,33 @@ def browser():
             pytest.skip(f"Chromium cannot be started, so the page is not tested: {reason}")
         yield started
         started.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens pages; at the end none of them may have complained."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=20_000)
+    problems, contexts = [], []
+
+    def opened(server, name=None, may_complain=False, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        if not may_complain:
+            page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(f"dialog {dialog.message}"))
+        page.goto(server.address)
+        if name is not None:
+            page.get_by_label("Name").fill(name)
+            page.get_by_role("button", name="Start labelling").click()
+            expect(page.locator("#caption")).not_to_be_empty()
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert problems == []

@@ -1,50 +1,19 @@
 """The labelling page in a real browser."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from galaxy_al.labelling.project import create_project
+from support.pages import picture, shown, violations
 from support.projects import sharded_project, small_project
 from support.servers import served
 
-ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 CANNOT_TELL = "Can\N{RIGHT SINGLE QUOTATION MARK}t tell"
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=20_000)
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens pages; at the end none of them may have complained."""
-    problems, contexts = [], []
-
-    def opened(server, name=None, may_complain=False, **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        if not may_complain:
-            page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: problems.append(f"dialog {dialog.message}"))
-        page.goto(server.address)
-        if name is not None:
-            page.get_by_label("Name").fill(name)
-            page.get_by_role("button", name="Start labelling").click()
-            expect(page.locator("#caption")).not_to_be_empty()
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert problems == []
 
 
 @pytest.fixture
@@ -53,10 +22,6 @@ def server(tmp_path):
     with served(project) as running:
         running.truth = truth
         yield running
-
-
-def shown(page):
-    return page.locator("#caption").inner_text()
 
 
 def press_truth(page, server):
@@ -76,11 +41,6 @@ def answered_on_a_held_line(page):
     page.keyboard.press("3")
     expect(page.locator("#caption")).not_to_have_text(first)
     return waiting, first
-
-
-def picture(page, name):
-    ARTIFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTIFACTS / f"{name}.png")
 
 
 def labels(server):
@@ -431,7 +391,7 @@ def test_every_view_is_accessible(server, open_page, scheme, width):
     for _ in range(25):
         press_truth(page, server)
     server.service.wait()
-    for key, view in (("l", "label"), ("g", "grid"), ("f", "find")):
+    for key, view in (("l", "label"), ("g", "grid"), ("f", "find"), ("r", "review")):
         page.keyboard.press(key)
         page.wait_for_timeout(800)
         picture(page, f"{view}-{scheme}-{width}")
@@ -448,12 +408,6 @@ def test_every_view_is_accessible(server, open_page, scheme, width):
     ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     brightness = sum(int(part) for part in ground[4:-1].split(",")) / 3
     assert (brightness < 60) == (scheme == "dark")
-
-
-def violations(page):
-    """What axe finds; it is put into the page by the browser, not by a tag."""
-    found = Axe().run(page).response["violations"]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
 
 
 @pytest.mark.torch

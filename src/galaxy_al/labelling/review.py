@@ -74,7 +74,7 @@ class Item:
     examples
         The example, or the group of duplicates.
     suggested, error
-        What the model suggests and how likely the label is an error, if it is a suspected one.
+        What the model suggests, and how likely it finds that the label is wrong, of a suspect.
     """
 
     reason: Reason

@@ -278,12 +278,17 @@ class Service:
         found = found.without(hidden)
         return found if proba is None else replace(found, proba=proba[found.indices])
 
-    def review(self) -> list[Item]:
-        """What to look at again. Duplicates come later if nothing has looked for them yet."""
+    def review(self, annotator: str | None = None) -> list[Item]:
+        """What to look at again. Duplicates come later if nothing has looked for them yet.
+
+        An annotator who is still to be asked about an example does not see the others' answers.
+        """
         with self._lock:
             labels, held_out = Labels.of(self._log), self._held_out
             self._second_look.refresh_once(dict(self._state.labels))
-        return self._second_look.items(labels, held_out)
+            asked = set() if annotator is None else {*self._answers.overlap.wanted(annotator)}
+        found = self._second_look.items(labels, held_out)
+        return [item for item in found if asked.isdisjoint(one.id for one in item.examples)]
 
     def disagreements(self, annotator: str | None = None) -> list[Disagreement]:
         """What people disagree on, as of `labeled`; to decide, `label` as ``"review"``."""

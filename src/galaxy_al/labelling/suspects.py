@@ -27,7 +27,7 @@ class Suspect:
     probability, of_suggested
         How likely the model finds the label, and what it suggests, without having seen the label.
     error
-        How likely the label is an error.
+        How likely the model finds it that the label is wrong.
     """
 
     id: str

@@ -23,9 +23,10 @@ def review(
     """Labels to look at again, with what everybody answered.
 
     These are duplicates with different labels, disagreements, and suspected errors. Decide with
-    `/api/label` and the source "review"; the label may stay as it is.
+    `/api/label` and the source "review"; the label may stay as it is. Examples that you are still
+    to be asked about are left out, because you must not see another answer before yours.
     """
-    items = service.review()
+    items = service.review(annotator)
     shown = [_item(service.project, item) for item in items[:count]]
     return Review(items=shown, n_items=len(items))
 

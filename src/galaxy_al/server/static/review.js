@@ -16,7 +16,6 @@ export class ReviewView {
     this.zoom = new Zoom(this.stage);
     this.items = [];
     this.at = 0;
-    this.count = 0; // how many the server knows of
     this.decisions = []; // what can be undone, the last one last
     byId("keep").addEventListener("click", () => this.keep());
     byId("review-cannot-tell").addEventListener("click", () => this.cannotTell());
@@ -41,15 +40,18 @@ export class ReviewView {
   }
 
   // The status says how many there are now.
-  expect(count) { if (count !== this.count) this.load(); }
+  expect(count) {
+    if (count === this.expected) return;
+    this.expected = count;
+    this.load();
+  }
 
   // What is shown stays, even if it is settled by now. What was fetched before a decision is late.
   async load() {
     const mine = (this.latest = (this.latest ?? 0) + 1);
     try {
-      const { items, n_items: count } = await get("/api/review", { count: MOST });
+      const { items } = await get("/api/review", { count: MOST });
       if (mine !== this.latest) return;
-      this.count = count;
       const shown = this.item;
       const at = shown ? items.findIndex((item) => keyOf(item) === keyOf(shown)) : 0;
       this.items = items;
@@ -144,7 +146,6 @@ export class ReviewView {
       this.latest += 1;
       this.decisions.push({ ids, item: this.item, at: this.at });
       this.items.splice(this.at, 1);
-      this.count -= 1;
       if (this.at >= this.items.length) this.at = 0;
       this.show();
       this.note.say(text);
@@ -165,7 +166,6 @@ export class ReviewView {
       this.latest += 1;
       this.at = Math.min(last.at, this.items.length);
       this.items.splice(this.at, 0, last.item);
-      this.count += 1;
       this.show();
       this.note.say("Undone.");
     } catch (error) {
