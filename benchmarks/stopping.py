@@ -36,7 +36,7 @@ from stopping_runs import CHOSEN, JUDGED, SEEDS, run
 
 TARGET, ERROR = 0.9, 0.05
 RULE_ERROR = 0.03  # of a first audit
-REPEATS, AUDITS = 20, 2
+REPEATS, AUDITS = {"find-all": 20, "classifier": 4}, {"find-all": 2, "classifier": 1}
 GOALS = ("find-all", "classifier")
 
 
@@ -240,14 +240,14 @@ def repeated(rule, times, *arguments):
 
 
 METHODS = {
-    "reached": lambda t: [oracle(t)],
-    "audit": lambda t: repeated(lambda *a: our_rule(t, AuditDraws, *a), AUDITS),
-    "even draws": lambda t: repeated(lambda *a: our_rule(t, EvenDraws, *a), REPEATS),
-    "buscarpy": lambda t: [prefix_rule(t, buscar, growing=0.05)],
-    "50 in a row": lambda t: [prefix_rule(t, in_a_row(50))],
-    "200 in a row": lambda t: [prefix_rule(t, in_a_row(200))],
-    "a tenth": lambda t: [prefix_rule(t, part_of(0.1))],
-    "quantile": lambda t: repeated(lambda *a: quantile_rule(t, *a), REPEATS),
+    "reached": lambda t, _: [oracle(t)],
+    "audit": lambda t, goal: repeated(lambda *a: our_rule(t, AuditDraws, *a), AUDITS[goal]),
+    "even draws": lambda t, goal: repeated(lambda *a: our_rule(t, EvenDraws, *a), REPEATS[goal]),
+    "buscarpy": lambda t, _: [prefix_rule(t, buscar, growing=0.05)],
+    "50 in a row": lambda t, _: [prefix_rule(t, in_a_row(50))],
+    "200 in a row": lambda t, _: [prefix_rule(t, in_a_row(200))],
+    "a tenth": lambda t, _: [prefix_rule(t, part_of(0.1))],
+    "quantile": lambda t, goal: repeated(lambda *a: quantile_rule(t, *a), REPEATS[goal]),
 }
 
 
@@ -266,7 +266,7 @@ def print_rules(pools, goal):
             trajectory = run(pool, goal, seed)
             size, cells = len(trajectory.order), []
             for name, method in METHODS.items():
-                right, labels = np.mean(method(trajectory), axis=0)
+                right, labels = np.mean(method(trajectory, goal), axis=0)
                 rights[name].append(right)
                 costs[name].append(labels / size)
                 wrong = "" if right > 0.999 else f" ({right:.0%})"

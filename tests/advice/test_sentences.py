@@ -34,6 +34,27 @@ TABLE = {
         Progress(42, 600, 700, left=Left(4.2, 1, 19, "model")),
         "42 found, about 4 left (1 to 19) as the model estimates it.",
     ),
+    "by the model, with a bound that is sure": (
+        Progress(
+            42,
+            60_000,
+            700,
+            left=Left(4.2, 1, 19, "model"),
+            bound=Left(0.0, 0, 4321, "random labels", 50),
+        ),
+        "42 found, about 4 left (1 to 19) as the model estimates it, and at most 4,400 by 50 "
+        "random labels.",
+    ),
+    "by the model, with a bound that says nothing": (
+        Progress(
+            42,
+            600,
+            700,
+            left=Left(4.2, 1, 19, "model"),
+            bound=Left(0.0, 0, 432, "random labels", 5),
+        ),
+        "42 found, about 4 left (1 to 19) as the model estimates it.",
+    ),
     "by one random label": (
         Progress(2, 9, 3, left=Left(3.0, 1, 4, "random labels", 1)),
         "2 found, about 3 left (1 to 4) by 1 random label.",

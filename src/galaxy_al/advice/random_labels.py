@@ -52,7 +52,8 @@ class RandomLabels:
         Parameters
         ----------
         size
-            Of the pool, without examples that cannot be labelled.
+            Of the pool, without examples that cannot be read. An example that cannot be told
+            counts as one that is not rare.
 
         Examples
         --------

@@ -29,6 +29,8 @@ class Progress:
         The class that all numbers are about; empty for all rare classes together.
     last
         How many questions were asked last, and how many rare examples they found.
+    bound
+        What random labels say where ``left`` is the model's estimate.
     audit
         How many draws of a running audit have an answer, and how many are wanted.
     """
@@ -42,6 +44,7 @@ class Progress:
     proof: Proof | None = None
     stop: StopAdvice | None = None
     audit: tuple[int, int] | None = None
+    bound: Left | None = None
 
 
 def advice_sentence(progress: Progress) -> str:
@@ -106,7 +109,7 @@ def found_and_left(progress: Progress) -> str:
         found = f"nothing found yet in {plural(progress.n_labels, 'label', 'labels')}"
     if progress.left is None:
         return f"{found}, and how many are left cannot be estimated yet"
-    return f"{found}, {left_clause(progress.left, progress.n_free)}"
+    return f"{found}, {left_clause(progress.left, progress.n_free)}{_bound(progress)}"
 
 
 def left_clause(left: Left, n_free: int) -> str:
@@ -247,6 +250,17 @@ def _last(progress: Progress) -> str:
     n, found = progress.last
     questions = "the last question" if n == 1 else f"the last {n:,} questions"
     return f"{questions} found {f'{found:,}' if found else 'none'}"
+
+
+def _bound(progress: Progress) -> str:
+    """What is sure, beside an estimate, if that is worth a word."""
+    bound = progress.bound
+    if bound is None or progress.left is None or progress.left.source != "model":
+        return ""
+    if bound.high > _MOST_OF * progress.n_free:
+        return ""
+    high = min(_rounded(bound.high, ceil), progress.n_free)
+    return f", and at most {high:,} {by(bound)}"
 
 
 def _audit(progress: Progress) -> str:
