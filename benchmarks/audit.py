@@ -13,9 +13,10 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from audit_pools import JUDGE, beginning
 from scipy.stats import beta, binom
 
+from audit_accuracy import show_accuracy
+from audit_pools import JUDGE, beginning
 from galaxy_al.audit import betting
 from galaxy_al.audit.betting import ERROR, is_missed
 from galaxy_al.audit.draws import Draws
@@ -23,6 +24,7 @@ from galaxy_al.audit.measures import UPPER_OF_COUNTS, UPPER_OF_RECALL, Audit, La
 from galaxy_al.audit.sampling import believed, chances, make_strata
 
 N_AUDITS, N_WIDTHS, N_DRAWS = 1000, 60, 500
+TO_TARGET = ("cifar100-2", "banking77-3", "letters-3", "satellite-2", JUDGE[-1])
 STOPS = (100, 200, 300, 500)
 GRID = np.unique(np.geomspace(20, 20_000, 120).astype(int))
 
@@ -30,16 +32,13 @@ GRID = np.unique(np.geomspace(20, 20_000, 120).astype(int))
 class Pool:
     """A pool when its audit begins, with the truth."""
 
-    def __init__(self, name, is_decided_known=False):
+    def __init__(self, name, more=()):
         begin = beginning(name)
         n_classes = begin.proba.shape[1]
-        known, held_out, free = begin.known, begin.held_out_decided, begin.free
-        if is_decided_known:  # all that is decided to be rare has been labelled meanwhile
-            rare = free[begin.decided[free] != n_classes - 1]
-            known = np.append(known, rare)
-            held_out = np.append(held_out, begin.decided[rare])
-            free = np.setdiff1d(free, rare)
-        self.n_known_more = len(known) - len(begin.known)
+        more = np.asarray(more, dtype=np.intp)  # labelled meanwhile
+        known = np.append(begin.known, more)
+        held_out = np.append(begin.held_out_decided, begin.decided[more])
+        free = np.setdiff1d(begin.free, more)
         self.strata = make_strata(begin.proba, begin.decided, free)
         pairs = self.strata.of[free] * n_classes + begin.truth[free]
         shape = len(self.strata.decided), n_classes
@@ -145,7 +144,7 @@ def uniform_widths(pool, k=0):
     n_right = pool.confusion[k, k]
     n_missed = pool.confusion[k].sum() - n_right
     rng, found = np.random.default_rng(0), []
-    for n in GRID[GRID < size]:
+    for n in GRID[size > GRID]:
         hits = np.arange(n + 1)
         mass = binom.pmf(hits, n, left / size)
         low, high = (ends[mass > 1e-9] for ends in _clopper_pearson(hits, n, 0.05))
@@ -177,34 +176,40 @@ def labels_for(table, column, width):
     return float(np.exp(np.interp(np.log(width), np.log([w1, w0]), np.log([n1, n0]))))
 
 
-def labels_to_target(name, target=0.95, n_audits=10, n_most=12_000):
+def labels_to_target(name, target=0.95, n_audits=10, n_most=12_000, n_vain=200):
     """Labels until at least ``target`` of class 0 is found: buscarpy's, and ours.
 
-    Both label what is decided to be rare first. Then buscarpy's takes the others by score, and ours
-    draws.
+    Both label the likeliest first, by the same model. Buscarpy's criterion is looked at 40 times.
+    Ours draws as soon as ``n_vain`` in a row were of another class.
     """
     from buscarpy import calculate_h0
 
-    pool = Pool(name, is_decided_known=True)
-    begin, n_first = pool.begin, pool.n_known_more
+    begin = beginning(name)
     order = begin.free[np.argsort(-begin.proba[begin.free, 0], kind="stable")]
     labels = (begin.truth[np.concatenate([begin.known, order])] == 0).astype(np.int8)
-    busca = np.inf, np.nan
-    for n in np.unique(np.geomspace(len(begin.known) + 100, len(labels), 40).astype(int)):
+    stops = np.inf, np.nan
+    n_known = len(begin.known)
+    for n in np.unique(np.geomspace(n_known + 100, len(labels), 40).astype(int)):
         if calculate_h0(labels[:n], len(labels), target) < 0.05:
-            busca = n - len(begin.known), labels[:n].sum() / labels.sum()
+            stops = n - n_known, labels[:n].sum() / labels.sum()
             break
-    needed = []
+    in_vain = np.convolve(labels[n_known:], np.ones(n_vain), "valid") == 0
+    n_first = int(np.argmax(in_vain)) + n_vain
+    pool = Pool(name, order[:n_first])
+    found = labels[: n_known + n_first].sum() / labels.sum()
     n_most = min(n_most, int(pool.contents.sum()) - 1)
     drawn = draw_audits(pool, n_audits, n_most, np.random.default_rng(1))
-    for number in range(n_audits):
-        first, last = 1, n_most + 1
-        while last - first > max(first // 50, 1):
-            middle = (first + last) // 2
-            low = audit_of(pool, drawn, number, middle).of_class(0).found.low
-            first, last = (first, middle) if low >= target else (middle, last)
-        needed.append(last if last <= n_most else np.inf)
-    return busca, n_first + np.median(needed)
+    needed = [_draws_to_target(pool, drawn, i, n_most, target) for i in range(n_audits)]
+    return stops, found, n_first + np.median(needed)
+
+
+def _draws_to_target(pool, drawn, number, n_most, target):
+    first, last = 1, n_most + 1
+    while last - first > max(first // 50, 1):
+        middle = (first + last) // 2
+        low = audit_of(pool, drawn, number, middle).of_class(0).found.low
+        first, last = (first, middle) if low >= target else (middle, last)
+    return last if last <= n_most else np.inf
 
 
 def show_coverage_and_widths(names):
@@ -239,13 +244,15 @@ def show_coverage_and_widths(names):
 
 def show_labels_to_target(names):
     """The third table."""
-    print("\n| pool | labels until buscarpy stops | recall then | until ours says 0.95 |")
-    print("|---|---|---|---|")
+    print("\n| pool | buscarpy stops | recall then | before ours draws | ours says 0.95 |")
+    print("|---|---|---|---|---|")
     for name in names:
-        (n_labels, recall), ours = labels_to_target(name)
-        print(f"| {name} | {n_labels} | {recall:.3f} | {ours:.0f} |", flush=True)
+        (n_labels, recall), found, ours = labels_to_target(name)
+        print(f"| {name} | {n_labels} | {recall:.3f} | {found:.3f} | {ours:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
-    show_coverage_and_widths(sys.argv[1:] or JUDGE)
-    show_labels_to_target(sys.argv[1:] or JUDGE)
+    pools_to_judge = sys.argv[1:] or JUDGE
+    show_coverage_and_widths(pools_to_judge)
+    show_labels_to_target([name for name in pools_to_judge if name in TO_TARGET])
+    show_accuracy(pools_to_judge)

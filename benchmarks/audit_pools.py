@@ -15,13 +15,12 @@ import numpy as np
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from pools import FOLDER as DATA
-from pools import load
-
 from galaxy_al import Learner
 from galaxy_al.models.decisions import DEFAULT_RULE, choose_thresholds
 from galaxy_al.simulation import play_round
 from galaxy_al.snapshot import balanced_proba
+from pools import FOLDER as DATA
+from pools import load
 
 FOLDER = Path(
     os.environ.get("GALAXY_AL_AUDITS", str(Path(tempfile.gettempdir()) / "galaxy-al-audits"))

@@ -67,13 +67,14 @@ def test_the_interval_of_a_count_keeps_exactly_what_was_never_given_up(game, sha
 
 
 @given(games(is_count=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_interval_of_a_share_has_all_that_was_never_given_up(game: Game) -> None:
     low, high = interval_of_share(game, 0.3)
-    kept = [value for value in np.linspace(0, 1, 257) if not is_missed(game, value, 0.3)]
+    kept = [value for value in np.linspace(0, 1, 129) if not is_missed(game, value, 0.3)]
     assert 0 <= low <= high <= 1
-    if len(kept) > 16:
-        assert low <= kept[0] and kept[-1] <= high
+    if len(kept) > 8:
+        assert low <= kept[0]
+        assert kept[-1] <= high
 
 
 def test_a_fair_game_makes_rich_as_rarely_as_the_theorem_says() -> None:

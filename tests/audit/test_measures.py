@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.audit.pools import Simulation, simulation_of
 
 from galaxy_al.audit.betting import Game, is_missed
-from galaxy_al.audit.measures import UPPER_OF_COUNTS
+from galaxy_al.audit.measures import UPPER_OF_COUNTS, UPPER_OF_RECALL
 
 SMALL = st.integers(1, 4)
 
@@ -172,21 +172,14 @@ def test_intervals_hold_at_every_moment(expected) -> None:
     missed = dict.fromkeys(("left", "recall", "precision"), 0)
     for _ in range(100):
         found = simulation_of([[50, 50], [20, 380], [15, 2485]], [0, 1, 1], expected)
-        wrong: set[str] = set()
-        for n in range(1, 151):
+        for _ in range(150):
             found.draw_at_random(rng)
-            if n % 10 == 0:
-                audit = found.audit()
-                truth = {
-                    "left": (audit.total(0), 85),
-                    "recall": (audit.recall(0), found.true_recall(0)),
-                    "precision": (audit.precision(0), 0.5),
-                }
-                wrong |= {
-                    name
-                    for name, (interval, value) in truth.items()
-                    if not interval.low <= value <= interval.high
-                }
-        for name in wrong:
-            missed[name] += 1
+        audit, recall = found.audit(), found.true_recall(0)
+        is_wrong = {
+            "left": is_missed(audit.total_game(0), 85, 0.05, UPPER_OF_COUNTS),
+            "recall": is_missed(audit.recall_game(0), recall, 0.05, UPPER_OF_RECALL),
+            "precision": is_missed(audit.precision_game(0), 50),
+        }
+        for name in is_wrong:
+            missed[name] += is_wrong[name]
     assert max(missed.values()) <= 12

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.audit.pools import simulation_of
 
 from galaxy_al.audit.betting import is_missed
 from galaxy_al.audit.draws import CANNOT_TELL
@@ -18,7 +19,6 @@ from galaxy_al.audit.random_sample import (
 )
 from galaxy_al.audit.sampling import Strata
 from galaxy_al.models.estimates import Interval
-from tests.audit.pools import simulation_of
 
 RECALLS = (0.8, 0.97)
 
@@ -56,7 +56,7 @@ def test_a_random_question_is_a_fair_draw_whatever_was_chosen_before() -> None:
     rng = np.random.default_rng(0)
     truth, decided = pool_of(60, 12, rng)
     answers = asked(truth, 3, 20, rng)
-    free = np.setdiff1d(np.arange(60), [answer.index for answer in answers])
+    free = np.setdiff1d(np.arange(60), [answer.example for answer in answers])
     unknowns = {"total_game": truth.tolist().count(0), "recall_game": recall_of(truth, decided, 0)}
     for name, unknown in unknowns.items():
         prizes = []
@@ -100,7 +100,7 @@ def test_an_audit_continues_random_labels() -> None:
         strata = strata_of(decided)
         answers = asked(truth, 60, 60, rng)
         before = random_audit(answers, strata)
-        rest = np.setdiff1d(np.arange(len(truth)), [answer.index for answer in answers])
+        rest = np.setdiff1d(np.arange(len(truth)), [answer.example for answer in answers])
         pairs = np.bincount(decided[rest] * 2 + truth[rest], minlength=4).reshape(2, 2)
         designed = simulation_of(pairs, [0, 1], strata.expected)
         for _ in range(100):
@@ -147,7 +147,7 @@ def test_an_accuracy_says_what_it_is(n_more: int | None, text: str) -> None:
 
 def test_no_random_label_says_nothing() -> None:
     rng = np.random.default_rng(5)
-    truth, decided = pool_of(300, 30, rng)
+    _, decided = pool_of(300, 30, rng)
     found = accuracy_of(random_audit([], strata_of(decided)), rng)
     assert (found.interval.low, found.interval.high) == (0, 1)
     assert found.n_more != 0

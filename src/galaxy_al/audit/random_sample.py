@@ -33,9 +33,9 @@ _MORE = (10, 30, 100, 300, 1000, 3000)  # random labels that are imagined
 
 
 class Answer(NamedTuple):
-    """What was answered about an example: a class index or `CANNOT_TELL`."""
+    """What was answered about an example of the pool: a class index or `CANNOT_TELL`."""
 
-    index: int
+    example: int
     class_index: int
     is_random: bool
 
@@ -94,7 +94,7 @@ def random_audit(
     n_free, known = strata.sizes.copy(), np.zeros((n_strata, n_classes), dtype=np.int64)
     rows: list[tuple[int, int, Counts, Counts]] = []
     for answer in answers:
-        stratum = int(strata.of[answer.index])
+        stratum = int(strata.of[answer.example])
         if answer.is_random:
             rows.append((stratum, answer.class_index, n_free.copy(), known.copy()))
         n_free[stratum] -= 1
@@ -136,9 +136,14 @@ def _joined(first: Draws, then: Draws) -> Draws:
     def both(part: str) -> Any:
         return np.concatenate([getattr(first, part), getattr(then, part)])
 
-    parts = ("strata", "classes", "n_free", "chances", "known")
-    is_blind = np.concatenate([_is_blind(first), _is_blind(then)])
-    return Draws(*map(both, parts), is_blind=is_blind)
+    return Draws(
+        strata=both("strata"),
+        classes=both("classes"),
+        n_free=both("n_free"),
+        chances=both("chances"),
+        known=both("known"),
+        is_blind=np.concatenate([_is_blind(first), _is_blind(then)]),
+    )
 
 
 def _is_blind(draws: Draws) -> NDArray[np.bool_]:
