@@ -128,6 +128,7 @@ def all_rare(audit: Audit) -> Audit:
         draws.n_free,
         draws.chances,
         _merged(draws.known),
+        draws.is_blind,
     )
     decided = np.where(strata.decided == majority, 1, 0)
     return Audit(

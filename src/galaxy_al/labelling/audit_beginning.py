@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from galaxy_al.audit.draws import Counts
 from galaxy_al.audit.sampling import Strata, make_strata
 from galaxy_al.errors import GalaxyError
 from galaxy_al.labelling.audit_records import AuditRecord, as_tuples, packed
@@ -20,48 +18,40 @@ from galaxy_al.system.files import digest
 
 @dataclass(frozen=True)
 class Beginning:
-    """What an audit needs to know of the labels and the model when it begins.
+    """What an audit needs to know of the labels when it begins.
 
     Parameters
     ----------
-    labels
-        The class of each labelled example.
-    out
-        The examples that will never get a label.
-    after
-        The number of the last entry in the log.
+    labeled, never
+        The examples that have a label, and those that will never get one.
+    after, random_after
+        As of `AuditRecord`.
     """
 
-    labels: dict[int, int]
-    out: frozenset[int]
+    labeled: frozenset[int]
+    never: frozenset[int]
     after: int
+    random_after: int
 
 
 def begin_audit(project: Project, model: TrainedModel, beginning: Beginning) -> AuditRecord:
     """The record of a new audit of the decisions that a model makes."""
     decided = decide_pool(project, model)
-    free = np.ones(len(project.pool), dtype=np.bool_)
-    free[[*beginning.labels, *beginning.out]] = False
-    if not free.any():
+    usable = np.ones(len(project.pool), dtype=np.bool_)
+    usable[list(beginning.never)] = False
+    if usable.sum() <= len(beginning.labeled):
         raise GalaxyError("Every example has a label: there is nothing to audit.")
-    strata = make_strata(decided.proba, decided.classes, np.flatnonzero(free))
+    strata = make_strata(decided.proba, decided.classes, np.flatnonzero(usable))
     return AuditRecord(
         classes=project.classes,
         size=len(project.pool),
         digest=ids_digest(project.pool.ids),
         after=beginning.after,
+        random_after=beginning.random_after,
         strata=packed(strata.of),
         decided=as_tuples(strata.decided),
         expected=as_tuples(strata.expected),
-        confusion=as_tuples(_confusion(beginning.labels, decided.classes, len(project.classes))),
     )
-
-
-def _confusion(labels: dict[int, int], decided: NDArray[np.intp], n_classes: int) -> Counts:
-    table = np.zeros((n_classes, n_classes), dtype=np.int64)
-    for index, label in labels.items():
-        table[label, decided[index]] += 1
-    return table
 
 
 def ids_digest(ids: Iterable[str]) -> str:

@@ -26,22 +26,23 @@ class AuditRecord:
         The number of examples in the pool, and the digest of their ids.
     after
         The number of the last entry in the log before it.
+    random_after
+        The number of the entry after which the strategy drew random examples from this pool: it
+        was smaller before.
     strata
-        The stratum of each example, compressed.
+        The stratum of each example, compressed; also of those with a label.
     decided, expected
         As of `Strata`.
-    confusion
-        As of `Labeled`.
     """
 
     classes: tuple[str, ...]
     size: int
     digest: str
     after: int
+    random_after: int
     strata: bytes
     decided: tuple[int, ...]
     expected: tuple[tuple[float, ...], ...]
-    confusion: tuple[tuple[int, ...], ...]
     created_at: str = ""
     number: int = 0
 

@@ -65,21 +65,20 @@ class AuditReport:
 def report_of(facts: AuditFacts) -> AuditReport:
     """The report of an audit."""
     result, names = facts.result, facts.record.classes
-    n_answered = 0 if result is None else len(result.draws)
     return AuditReport(
         begun=facts.record.created_at,
-        n_answered=n_answered,
+        n_answered=facts.n_answered,
         n_drawn=facts.n_drawn,
         n_wanted=facts.plan.n_wanted,
         share=facts.plan.share,
         classes={name: result.of_class(k) for k, name in enumerate(names)} if result else {},
         balanced_accuracy=result.balanced_accuracy() if result else None,
-        notes=tuple(_notes(facts, n_answered)) if result else (),
+        notes=tuple(_notes(facts)) if result else (),
         ended=facts.ended,
     )
 
 
-def _notes(facts: AuditFacts, n_answered: int) -> Iterator[str]:
+def _notes(facts: AuditFacts) -> Iterator[str]:
     grown = facts.pool_size - facts.record.size
     if grown > 0:
         yield (
@@ -92,7 +91,7 @@ def _notes(facts: AuditFacts, n_answered: int) -> Iterator[str]:
             f"{_examples(facts.n_cannot_tell)} could not be labelled and {verb} as none of the "
             "classes."
         )
-    waiting = facts.n_drawn - facts.n_open - n_answered
+    waiting = facts.n_drawn - facts.n_open - facts.n_answered
     if waiting > 0:
         verb = "waits" if waiting == 1 else "wait"
         yield f"{_examples(waiting)} with an answer {verb} for one that was drawn earlier."

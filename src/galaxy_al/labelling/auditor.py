@@ -134,6 +134,11 @@ class Auditor:
         """What the last audit knows now; None if there never was one."""
         return self._past if self._audit is None else self._audit.facts()
 
+    def all_facts(self) -> list[AuditFacts | None]:
+        """The same of every audit, the first one first; None for those that are over."""
+        last = self.facts()
+        return [] if last is None else [*[None] * (last.record.number - 1), last]
+
 
 def read_audit(folder: Path) -> AuditReport | None:
     """What the last audit of a project says, without changing its files."""

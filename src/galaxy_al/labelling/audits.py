@@ -13,8 +13,8 @@ its draws and the log. Three rules keep it right whatever else happens meanwhile
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 
 from galaxy_al.audit.draws import CANNOT_TELL, Counts, Draws
 from galaxy_al.audit.measures import Audit, Labeled
+from galaxy_al.audit.random_sample import continued, random_audit
 from galaxy_al.audit.sampling import Strata, believed, chances
 from galaxy_al.labelling.audit_beginning import strata_of
 from galaxy_al.labelling.audit_records import AuditRecord, DrawRecord, PlanRecord, as_tuples
+from galaxy_al.labelling.evaluation import answers_of
 from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import Project
 
@@ -39,13 +41,15 @@ class AuditFacts:
     Parameters
     ----------
     result
-        What the draws say; None if the pool has changed too much to tell.
+        What the draws say, and the random labels of the strategy; None if the pool has changed too
+        much to tell.
     pool_size
         The number of examples in the pool now.
     ended
         Why the audit cannot be continued; empty if it can.
-    n_drawn, n_open, n_cannot_tell
-        The draws, those without an answer, and those that an annotator could not label.
+    n_drawn, n_answered, n_open, n_cannot_tell
+        The draws, those that count, those without an answer, and those that an annotator could not
+        label.
     answers
         For each annotator the stratum and the label of the drawn examples they labelled.
     """
@@ -56,6 +60,7 @@ class AuditFacts:
     pool_size: int
     ended: str
     n_drawn: int
+    n_answered: int
     n_open: int
     n_cannot_tell: int
     answers: Mapping[str, Sequence[tuple[int, str]]]
@@ -63,7 +68,7 @@ class AuditFacts:
     @classmethod
     def of_past(cls, record: AuditRecord, plan: PlanRecord, ended: str) -> AuditFacts:
         """An audit of which nothing can be computed any more."""
-        return cls(record, plan, None, 0, ended, 0, 0, 0, {})
+        return cls(record, plan, None, 0, ended, 0, 0, 0, 0, {})
 
 
 class ProjectAudit:
@@ -89,9 +94,11 @@ class ProjectAudit:
         ended: str = "",
     ) -> None:
         self.record, self.plan, self.ended = record, plan, ended
-        self.strata = strata_of(record, len(project.pool))
-        self._members = _members(self.strata)
+        every = strata_of(record, len(project.pool))
         self._project = project
+        self._before, labeled = self._random_before(every, entries)
+        self.strata = without(every, labeled)
+        self._members = _members(self.strata)
         self._draws = list(draws)
         self._entries = [entry for entry in entries if entry.number > record.after]
         self._log = Log(self._entries, record.classes)
@@ -142,14 +149,19 @@ class ProjectAudit:
                 return index
         return int(rng.choice([index for index in members.tolist() if index not in out]))
 
-    def result(self) -> Audit:
-        """What the draws so far say."""
-        replay = self._replay()
-        labeled = Labeled(np.array(self.record.confusion, dtype=np.int64))
-        return Audit(self.strata, labeled, replay.draws(), replay.n_free, replay.known)
+    def _random_before(self, strata: Strata, entries: Iterable[Entry]) -> tuple[Audit, list[int]]:
+        """What the labels before the audit say by themselves, and whose they are."""
+        before = [entry for entry in entries if entry.number <= self.record.after]
+        history = Log(before, self.record.classes).history()
+        given = answers_of(self._project, self.record.classes, history, self.record.random_after)
+        answers = [answer for answer in given if strata.of[answer.example] >= 0]
+        return random_audit(answers, strata), [answer.example for answer in answers]
 
     def facts(self) -> AuditFacts:
         """Everything that is known now."""
+        replay = self._replay()
+        nothing = np.zeros((len(self.record.classes),) * 2, dtype=np.int64)
+        since = Audit(self.strata, Labeled(nothing), replay.draws(), replay.n_free, replay.known)
         answers: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         for draw in self._draws:
             entry = self._log.current(draw.example)
@@ -158,10 +170,11 @@ class ProjectAudit:
         return AuditFacts(
             record=self.record,
             plan=self.plan,
-            result=self.result(),
+            result=continued(self._before, since),
             pool_size=len(self._project.pool),
             ended=self.ended,
             n_drawn=self.n_drawn,
+            n_answered=replay.n_answered,
             n_open=len(self.open_draws()),
             n_cannot_tell=sum(self._class_of(d.example) == CANNOT_TELL for d in self._draws),
             answers=answers,
@@ -196,6 +209,13 @@ class ProjectAudit:
         return replay
 
 
+def without(strata: Strata, labeled: list[int]) -> Strata:
+    """Strata of which some examples have left."""
+    of = strata.of.copy()
+    of[labeled] = -1
+    return replace(strata, of=of)
+
+
 def _members(strata: Strata) -> list[NDArray[np.intp]]:
     """The examples of each stratum."""
     order = np.argsort(strata.of, kind="stable")
@@ -210,6 +230,8 @@ class _Replay:
     ----------
     out
         The examples that are not free: they have an answer, or were drawn.
+    n_answered
+        The draws of the audit that count.
     """
 
     def __init__(self, strata: Strata, classes: dict[int, int]) -> None:
@@ -223,31 +245,46 @@ class _Replay:
         self._drawn: set[int] = set()
         self._standing: defaultdict[int, set[int]] = defaultdict(set)  # answers, not undone
         self._n_unknown, self._is_over = 0, False
+        self.n_answered = 0
         self._rows: list[tuple[int, int, Counts, NDArray[np.float64], Counts]] = []
 
     def draw(self, draw: DrawRecord, index: int) -> None:
         """A draw was made."""
         label = self._classes[index]
-        self._is_over |= bool(self._n_unknown) or label == _UNKNOWN
-        if not self._is_over:
-            chance = np.array(draw.chances)
-            row = (draw.stratum, label, self.n_free.copy(), chance, self.known.copy())
-            self._rows.append(row)
-            self.n_draws[draw.stratum] += 1
-            if label != CANNOT_TELL:
-                self.hits[draw.stratum, label] += 1
+        if self._counts(label):
+            self._note(draw.stratum, label, np.array(draw.chances))
+            self.n_answered += 1
         self._drawn.add(index)
         self._leave(index)
 
     def entry(self, entry: Entry, index: int) -> None:
         """Something was written to the log."""
         if entry.kind in ("label", "cannot tell"):
+            if entry.is_random and self._of[index] >= 0 and index not in self.out:
+                self._random(index)
             self._standing[index].add(entry.number)
             self._leave(index)
         elif entry.kind == "undo":
             self._standing[index].discard(entry.undoes or 0)
             if not self._standing[index] and index not in self._drawn:
                 self._return(index)
+
+    def _random(self, index: int) -> None:
+        """The strategy drew an example from all without a label, each with the same chance."""
+        label = self._classes[index]
+        if label != _UNKNOWN and not self._n_unknown and not self._is_over:
+            self._note(int(self._of[index]), label, self.n_free / self.n_free.sum())
+
+    def _counts(self, label: int) -> bool:
+        """Whether a draw counts: none does after one that has no answer."""
+        self._is_over |= bool(self._n_unknown) or label == _UNKNOWN
+        return not self._is_over
+
+    def _note(self, stratum: int, label: int, chances: NDArray[np.float64]) -> None:
+        self._rows.append((stratum, label, self.n_free.copy(), chances, self.known.copy()))
+        self.n_draws[stratum] += 1
+        if label != CANNOT_TELL:
+            self.hits[stratum, label] += 1
 
     def draws(self) -> Draws:
         """The draws that count."""

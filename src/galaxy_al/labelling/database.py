@@ -22,7 +22,7 @@ from galaxy_al.labelling.audit_records import (
 from galaxy_al.labelling.log import Entry
 from galaxy_al.system.migrations import migrate, refuse_newer, schema_version
 
-_Record = TypeVar("_Record", AuditRecord, DrawRecord, PlanRecord)
+_Record = TypeVar("_Record", AuditRecord, DrawRecord, PlanRecord, "PoolRecord")
 
 
 def _never_changed(*tables: str) -> tuple[str, ...]:
@@ -71,8 +71,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """
         create table audits (
             classes text not null, size integer not null, digest text not null,
-            after integer not null, strata blob not null, decided text not null,
-            expected text not null, confusion text not null,
+            after integer not null, random_after integer not null, strata blob not null,
+            decided text not null, expected text not null,
             created_at text not null, number integer primary key autoincrement
         ) strict
         """,
@@ -94,12 +94,32 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         *_never_changed("audits", "draws", "plans"),
     ),
     ("alter table entries add column probability real",),
+    (
+        "alter table rounds add column insight text not null default ''",
+        """
+        create table pools (
+            size integer not null, n_usable integer not null, after integer not null,
+            created_at text not null, number integer primary key autoincrement
+        ) strict
+        """,
+        *_never_changed("pools"),
+    ),
 )
 
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """A training: the number of labels, the cross-validated accuracy, and the time it took."""
+    """A training.
+
+    Parameters
+    ----------
+    n_labels, rare_found
+        The labels, and those of a rare class.
+    accuracy, low, high
+        The balanced accuracy by random labels; None if it cannot be estimated.
+    insight
+        An `Insight` as text; empty if there is none.
+    """
 
     number: int
     n_labels: int
@@ -108,7 +128,27 @@ class RoundRecord:
     low: float | None
     high: float | None
     seconds: float
+    insight: str = ""
     created_at: str = ""
+
+
+@dataclass(frozen=True)
+class PoolRecord:
+    """The pool as it was when the project was opened.
+
+    Parameters
+    ----------
+    size, n_usable
+        All examples, and those that can be labelled.
+    after
+        The number of the last entry in the log before it.
+    """
+
+    size: int
+    n_usable: int
+    after: int
+    created_at: str = ""
+    number: int = 0
 
 
 class Database:
@@ -167,7 +207,7 @@ class Database:
 
     def audits(self) -> list[AuditRecord]:
         """All audits in order."""
-        lists = ("classes", "decided", "expected", "confusion")
+        lists = ("classes", "decided", "expected")
         return [
             AuditRecord(**from_columns(row, lists)) for row in self._rows("audits", AuditRecord)
         ]
@@ -188,6 +228,14 @@ class Database:
     def plans(self) -> list[PlanRecord]:
         """The plans of all audits in order."""
         return [PlanRecord(**row) for row in self._rows("plans", PlanRecord)]
+
+    def add_pool(self, record: PoolRecord) -> PoolRecord:
+        """Write how large the pool is, and return it with its number and time."""
+        return self._numbered("pools", record)
+
+    def pools(self) -> list[PoolRecord]:
+        """The sizes of the pool in order."""
+        return [PoolRecord(**row) for row in self._rows("pools", PoolRecord)]
 
     def _numbered(self, table: str, record: _Record) -> _Record:
         timed = replace(record, created_at=record.created_at or _now())

@@ -1,79 +1,61 @@
-"""The accuracy of the model by cross-validation, with an interval that shows how sure it is."""
+"""What is written down of a round."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from galaxy_al.models.auto import AutoModel
-from galaxy_al.snapshot import balanced_proba
-
-_SAMPLES = 4000
-_TRUST = 0.75  # labels are predicted by few models: they tell less than as many alone would
-_QUANTILES = (0.025, 0.975)
+from galaxy_al.audit.draws import CANNOT_TELL
+from galaxy_al.audit.random_sample import Answer
+from galaxy_al.labelling.database import PoolRecord, RoundRecord
+from galaxy_al.labelling.insight import insight_of
+from galaxy_al.labelling.log import Entry
+from galaxy_al.labelling.project import Project
+from galaxy_al.learner import NextRound
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """Balanced accuracy with an approximate 95% interval."""
+def evaluate_round(project: Project, ready: NextRound, answers: Sequence[Answer]) -> RoundRecord:
+    """The record of a round; the caller adds its number and the time."""
+    n_classes, labels = len(project.classes), ready.state.labels
+    found = insight_of(project, ready, answers)
+    insight, accuracy = (None, None) if found is None else found
+    return RoundRecord(
+        number=0,
+        n_labels=len(labels),
+        rare_found=sum(label != n_classes - 1 for label in labels.values()),
+        accuracy=accuracy.value if accuracy else None,
+        low=accuracy.low if accuracy else None,
+        high=accuracy.high if accuracy else None,
+        seconds=0.0,
+        insight=insight.dumps() if insight else "",
+    )
 
-    accuracy: float
-    low: float
-    high: float
 
-
-def cross_validate(model: AutoModel, random_sample: Collection[int]) -> Evaluation | None:
-    """Estimate the balanced accuracy of a model on new examples; None if there is only one class.
-
-    Each label is predicted as if the model had not been trained on it.
-
-    The strategy asks where the model is unsure, so the model does worse on the labels than on the
-    pool. The majority class is therefore evaluated on those of its labels that were sampled at
-    random, once there are any. The rare classes have too few of these and are evaluated on all of
-    their labels, so the estimate can be off by more than the interval.
-
-    If cross-validation predicts c of n labels of a class correctly, its accuracy is distributed
-    as Beta(c + 1/2, n - c + 1/2), by Jeffreys' prior, with c and n a quarter smaller than they
-    are: all labels of a fold are predicted by one model. The distribution of the mean over the
-    classes follows. A class without labels can have any accuracy, which widens the interval.
+def answers_of(
+    project: Project, classes: Sequence[str], history: Iterable[Entry], random_since: int
+) -> list[Answer]:
+    """What was answered, for statistics.
 
     Parameters
     ----------
-    random_sample
-        The examples that were asked at random.
+    history
+        The current entry of each example, in the order in which the examples were answered.
+    random_since
+        The number of the entry after which random examples were drawn from the pool as it is.
+        Those before do not count as random.
     """
-    held_out = model.held_out
-    if held_out is None or len(np.unique(held_out.targets)) < 2:
-        return None
-    targets, n_classes = held_out.targets, model.n_classes
-    predicted = balanced_proba(held_out.proba, model.class_priors).argmax(axis=1)
-    is_correct = predicted == targets
-    is_random = np.isin(held_out.indices, list(random_sample))
-    counts = []
-    for k in range(n_classes):
-        evaluated = targets == k
-        if k == n_classes - 1 and (evaluated & is_random).any():
-            evaluated &= is_random
-        counts.append((_TRUST * is_correct[evaluated].sum(), _TRUST * evaluated.sum()))
-    return accuracy_interval(counts)
+    entries, number = list(history), {name: k for k, name in enumerate(classes)}
+    index_of = project.usable_indices(entry.example for entry in entries)
+    return [
+        Answer(
+            index_of[entry.example],
+            number.get(entry.label or "", CANNOT_TELL),
+            entry.is_random and entry.number > random_since,
+        )
+        for entry in entries
+        if entry.example in index_of
+    ]
 
 
-def accuracy_interval(counts: Sequence[tuple[float, float]]) -> Evaluation:
-    """The balanced accuracy from (correct, all) of each class.
-
-    Examples
-    --------
-    >>> found = accuracy_interval([(90, 100), (50, 100)])
-    >>> found.accuracy
-    0.7
-    >>> 0.63 < found.low < 0.65 and 0.74 < found.high < 0.77
-    True
-    """
-    rng = np.random.default_rng(0)
-    samples = np.mean([rng.beta(c + 0.5, n - c + 0.5, size=_SAMPLES) for c, n in counts], axis=0)
-    low, high = np.quantile(samples, _QUANTILES)
-    middle = float(np.mean([c / n if n else 0.5 for c, n in counts]))
-    # As usual with Jeffreys' prior, the interval contains all correct and all wrong.
-    return Evaluation(middle, min(float(low), middle), max(float(high), middle))
+def last_change(pools: Iterable[PoolRecord]) -> int:
+    """The number of the last entry before the pool became as it is; 0 if it always was."""
+    return max((pool.after for pool in list(pools)[1:]), default=0)

@@ -223,6 +223,16 @@ class Log:
         found = [entry for example in self._of_example for entry in self.answers(example)]
         return sorted(found, key=lambda entry: entry.number)
 
+    def history(self) -> list[Entry]:
+        """The current entry of each example, in the order in which the examples were answered."""
+        first = {
+            example: next(entry.number for entry in entries if entry.kind != "skip")
+            for example, entries in self._of_example.items()
+            if any(entry.kind != "skip" for entry in entries)
+        }
+        found = ((number, self.current(example)) for example, number in first.items())
+        return [entry for _, entry in sorted(found, key=lambda pair: pair[0]) if entry is not None]
+
     def last_of(self, annotator: str) -> Entry | None:
         """The annotator's last entry that was not undone."""
         entries = self._of_annotator.get(annotator)

@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 
 from galaxy_al.errors import GalaxyError
 from galaxy_al.free_examples import FreeExamples
-from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.disagreements import Support, label_weights, support
-from galaxy_al.labelling.evaluation import cross_validate
 from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import Project, embedder_of_pool, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.labelling.suspects import held_out_of, suspects_of
-from galaxy_al.learner import NextRound
 from galaxy_al.models.auto import AutoModel, HeldOut
 from galaxy_al.models.decisions import (
     DEFAULT_RULE,
@@ -36,7 +33,7 @@ from galaxy_al.models.protocols import TrainedModel, fit
 from galaxy_al.models.report import ONNX, ModelReport
 from galaxy_al.shards import ShardedTable
 
-_MOST_ROWS = 4_000_000  # of a pool in shards whose scores are all brought here
+MOST_ROWS = 4_000_000  # of a pool in shards whose scores are all brought here
 
 
 @dataclass(frozen=True)
@@ -163,24 +160,6 @@ def weights_by_index(project: Project, weights: Mapping[str, float]) -> dict[int
     return {index: weights[id] for id, index in project.indices(weights).items()}
 
 
-def evaluate_round(
-    project: Project, ready: NextRound, random_sample: Collection[int]
-) -> RoundRecord:
-    """`cross_validate` the model of a round. The caller adds the round's number and the time."""
-    n_classes, labels, found = len(project.classes), ready.state.labels, None
-    if isinstance(ready.model, AutoModel):
-        found = cross_validate(ready.model, random_sample)
-    return RoundRecord(
-        number=0,
-        n_labels=len(labels),
-        rare_found=sum(label != n_classes - 1 for label in labels.values()),
-        accuracy=found.accuracy if found else None,
-        low=found.low if found else None,
-        high=found.high if found else None,
-        seconds=0.0,
-    )
-
-
 @dataclass(frozen=True)
 class TrainedProject:
     """A model that was trained and saved.
@@ -274,19 +253,27 @@ class DecidedPool:
 
 def decide_pool(project: Project, model: TrainedModel) -> DecidedPool:
     """Decide the class of every example by the thresholds that `save_trained_model` would take."""
-    n_classes = len(project.classes)
-    if len(project.pool) > _MOST_ROWS:
-        raise GalaxyError(f"An audit needs a pool of at most {_MOST_ROWS:,} examples.")
-    snapshot = model.snapshot(project.vectors)
-    table, priors = np.asarray(snapshot.proba), np.zeros(n_classes)
+    if len(project.pool) > MOST_ROWS:
+        raise GalaxyError(f"An audit needs a pool of at most {MOST_ROWS:,} examples.")
+    table, priors = (
+        np.asarray(model.snapshot(project.vectors).proba),
+        np.zeros(len(project.classes)),
+    )
     if isinstance(model, AutoModel):
         priors = model.class_priors
         if model.held_out is not None:
             table = held_out_table(table, model.held_out)
     elif len(np.unique(table.argmax(axis=1))) > 1:
         priors = table.mean(axis=0, dtype=np.float64)
+    return decide_table(table, priors, project)
+
+
+def decide_table(
+    table: NDArray[np.floating[Any]], class_priors: NDArray[np.float64], project: Project
+) -> DecidedPool:
+    """The same from probabilities, those of labelled examples by models without them."""
     usable = np.delete(np.arange(len(table)), list(project.bad))
-    decision = choose_thresholds(DEFAULT_RULE, table[usable], priors, project.classes)
+    decision = choose_thresholds(DEFAULT_RULE, table[usable], class_priors, project.classes)
     return DecidedPool(table, decision.classes(table))
 
 
@@ -313,7 +300,7 @@ class _PoolAsIfNew:
 def _pool_as_if_new(project: Project, model: Any) -> _PoolAsIfNew:
     table = model.proba(project.vectors)
     held_out = held_out_of(model)
-    if isinstance(table, ShardedTable) and held_out is not None and len(table) > _MOST_ROWS:
+    if isinstance(table, ShardedTable) and held_out is not None and len(table) > MOST_ROWS:
         return _in_few_rows(table, held_out, project.bad)
     table = np.asarray(table)
     usable = np.setdiff1d(np.arange(len(table)), list(project.bad))

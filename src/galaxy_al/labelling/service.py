@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
+from galaxy_al.audit.random_sample import Answer
 from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
+from galaxy_al.labelling.advising import Advice, Course, counted, note_pool
 from galaxy_al.labelling.answers import Answers
 from galaxy_al.labelling.audit_beginning import Beginning, begin_audit
 from galaxy_al.labelling.audit_report import AuditReport, report_of
@@ -19,8 +21,9 @@ from galaxy_al.labelling.auditor import Auditor, Plan
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.disagreements import Disagreement, label_weights
+from galaxy_al.labelling.evaluation import answers_of, evaluate_round, last_change
 from galaxy_al.labelling.log import Entry, Kind, Source
-from galaxy_al.labelling.model import LabeledExamples, evaluate_round, weights_by_index
+from galaxy_al.labelling.model import LabeledExamples, weights_by_index
 from galaxy_al.labelling.opinions import Opinions
 from galaxy_al.labelling.presence import Presence
 from galaxy_al.labelling.project import Project, open_log
@@ -72,6 +75,7 @@ class Service:
         self._log = self._answers.log
         self._opinions = Opinions(project, self._answers, self._lock)
         self._rounds = self._database.rounds()
+        self._pools = note_pool(self._database, project, self._auditor.last_entry)
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
         self._second_look = SecondLook(project, lambda: self.on_change())
@@ -241,9 +245,10 @@ class Service:
             if continues:
                 self._auditor.extend(plan)
             else:
-                model, labels = self._learner.model, dict(self._state.labels)
-                out = frozenset(self._state.skipped - self._skipped)
-                beginning = Beginning(labels, out, self._auditor.last_entry)
+                model, labels = self._learner.model, frozenset(self._state.labels)
+                never = frozenset(self._state.skipped - self._skipped)
+                since = last_change(self._pools)
+                beginning = Beginning(labels, never, self._auditor.last_entry, since)
         if not continues:
             record = begin_audit(self.project, model, beginning)  # may take a while
             with self._lock:
@@ -255,6 +260,19 @@ class Service:
         with self._lock:
             facts = self._auditor.facts()
         return None if facts is None else report_of(facts)
+
+    def advice(self) -> Advice:
+        """What to tell: how many are left, what comes next, when to stop."""
+        with self._lock:
+            course = Course(
+                majority=self.project.classes[-1],
+                entries=counted(self.project, self._log.history()),
+                rounds=tuple(self._rounds),
+                pools=self._pools,
+                audits=self._auditor.all_facts(),
+                target_recall=self.project.settings.target_recall,
+            )
+        return course.advice()
 
     def scores(self) -> Scores:
         """What a search needs to know about the pool."""
@@ -414,7 +432,12 @@ class Service:
         self._n_at_training = state.n_answers
         seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
         weights = weights_by_index(self.project, label_weights(self._log))
-        return partial(self._train, state, again, np.random.default_rng(seed), weights)
+        rng, answers = np.random.default_rng(seed), self._given_answers()
+        return partial(self._train, state, again, rng, weights, answers)
+
+    def _given_answers(self) -> list[Answer]:
+        since, classes = last_change(self._pools), self.project.classes
+        return answers_of(self.project, classes, self._log.history(), since)
 
     def _ends_skips(self) -> bool:
         """Whether a training now lets skipped examples be asked again."""
@@ -436,11 +459,12 @@ class Service:
         again: frozenset[int] | None,
         rng: np.random.Generator,
         weights: Mapping[int, float],
+        answers: Sequence[Answer],
     ) -> None:
         """Prepare the next round from a copy of the state, then start it."""
         begin = time.perf_counter()
         ready = self._learner.prepare_round(state, again or (), rng, weights)
-        record = evaluate_round(self.project, ready, state.random)
+        record = evaluate_round(self.project, ready, answers)
         seconds = time.perf_counter() - begin
         with self._lock:
             numbered = replace(record, number=self.round + 1, seconds=seconds)

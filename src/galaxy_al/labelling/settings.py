@@ -77,6 +77,8 @@ class ProjectSettings(BaseModel):
         The strategy that asks once two classes are known; by default that of the goal.
     batch_size
         The number of answers between two trainings, at most.
+    target_recall
+        The share of the rare examples to find; you are told when it is found. 0: no such share.
     overlap, overlap_people
         The share of the examples that several people are asked, and how many people.
     """
@@ -97,6 +99,7 @@ class ProjectSettings(BaseModel):
     batch_size: Annotated[int, Field(ge=1)] = 50
     overlap: Annotated[float, Field(ge=0, le=1)] = 0.0
     overlap_people: Annotated[int, Field(ge=2, le=3)] = 2
+    target_recall: Annotated[float, Field(ge=0, lt=1)] = 0.0
     seed: int = 0
 
     @model_validator(mode="before")
@@ -142,11 +145,17 @@ def _add_overlap(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"overlap": 0.0, "overlap_people": 2, **values}
 
 
+def _add_target_recall(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Format 6 lets you say which share of the rare examples is enough."""
+    return {"target_recall": 0.0, **values}
+
+
 _MIGRATIONS: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (
     _add_head,
     _add_goal,
     _add_shards,
     _add_overlap,
+    _add_target_recall,
 )
 FORMAT = len(_MIGRATIONS) + 1
 

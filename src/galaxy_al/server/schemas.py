@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from galaxy_al.labelling.advising import Advice
 from galaxy_al.labelling.audit_report import AuditReport
 from galaxy_al.labelling.background import Training
 from galaxy_al.labelling.database import RoundRecord
@@ -202,6 +203,7 @@ class Status(Message):
     n_to_review: int = Field(description="How many things there are to look at again.")
     found: list[tuple[int, int]] = Field(description="Labels given, and rare examples among them.")
     random: RandomRate | None
+    advice: Advice = Field(description="How many are left, what comes next, when to stop.")
     audit: Audited = Field(description="What the last audit says.")
     round: int
     rounds: list[RoundRecord]

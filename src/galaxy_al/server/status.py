@@ -37,6 +37,7 @@ def status(service: Service) -> Status:
         n_to_review=len(service.review()),
         found=_found(view, project.classes),
         random=_random_rate(view, project.classes[-1]),
+        advice=service.advice(),
         audit=audited(service),
         round=view.round,
         rounds=list(view.rounds),
