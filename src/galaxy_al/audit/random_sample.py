@@ -85,8 +85,8 @@ def random_audit(
     >>> strata = Strata(np.zeros(100, dtype=np.intp), np.array([1]), np.array([[0.1, 0.9]]))
     >>> answers = [Answer(i, int(i > 1), is_random=i > 0) for i in range(50)]
     >>> audit = random_audit(answers, strata)
-    >>> len(audit.draws), audit.of_class(0).left.low, audit.total(0).low
-    (49, 0.0, 2.0)
+    >>> len(audit.draws), audit.known.tolist()
+    (49, [[2, 48]])
     """
     n_strata, n_classes = strata.expected.shape
     if labeled is None:
