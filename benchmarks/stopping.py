@@ -5,7 +5,8 @@ Run:  GALAXY_AL_DATA=FOLDER GALAXY_AL_RUNS=OTHER .venv/bin/python benchmarks/sto
 OTHER keeps the trajectories (`stopping_runs.py`), which are made if they are missing. Each is
 simulated once; what is drawn at random is simulated many times per trajectory. Prints the tables
 of docs/appendix/stopping.md. The word ``chosen`` prints those of the pools that settings were
-chosen on; ``find-all`` or ``classifier``, the rules for one goal.
+chosen on; ``find-all`` or ``classifier``, the rules for one goal; ``blind``, how often
+the rule is wrong in the worst case.
 """
 
 from __future__ import annotations
@@ -118,10 +119,15 @@ class EvenDraws:
         if self.belief is None:
             self.belief = _Belief.before(draws, self.expected)
         self.logs = self.logs + new.log_likelihood(self.belief.totals)
-        least = logsumexp(self.belief.log_weights + self.logs) + np.log(RULE_ERROR)
-        first = self.project.n_found + limit + 1
-        of_first, of_next = draws.log_likelihood(np.array([first, first + 1]))
-        return of_first <= least and of_next < of_first
+        mean = logsumexp(self.belief.log_weights + self.logs)
+        return _is_proven(draws, mean, self.project.n_found)
+
+
+def _is_proven(draws, log_mean, n_found):
+    """Whether all numbers are given up with which less than the target is found."""
+    first = n_found + allowed_left(n_found, TARGET) + 1
+    of_first, of_next = draws.log_likelihood(np.array([first, first + 1]))
+    return of_first <= log_mean + np.log(RULE_ERROR) and of_next < of_first
 
 
 class AuditDraws:
@@ -277,6 +283,40 @@ def print_rules(pools, goal):
     print()
 
 
+BLIND = ((2000, 89, 11), (3000, 170, 30))  # free, found, left
+BLIND_REPEATS = 200
+
+
+def print_blind():
+    """How often the rule is wrong where the strategy is blind for all that is left."""
+    row("not labelled", "found", "left", "expected", "wrong", "draws")
+    row(*["---"] * 6)
+    for n_free, n_found, n_left in BLIND:
+        for expected in (0, n_left):
+            results = [
+                _blind(n_free, n_found, n_left, expected, np.random.default_rng([8, i]))
+                for i in range(BLIND_REPEATS)
+            ]
+            right, labels = np.mean(results, axis=0)
+            row(f"{n_free:,}", n_found, n_left, expected, f"{1 - right:.1%}", f"{labels:,.0f}")
+    print()
+
+
+def _blind(n_free, n_found, n_left, expected, rng):
+    rare = rng.permutation(np.arange(n_free) < n_left)
+    found = n_found + np.cumsum(rare)
+    everything = RandomLabels(n_free - np.arange(n_free), found - rare, rare)
+    n = 20
+    while n < n_free:
+        draws = RandomLabels(everything.n_free[:n], everything.n_found[:n], everything.is_rare[:n])
+        now = int(found[n - 1])
+        belief = _Belief.before(draws, expected)
+        if _is_proven(draws, belief.log_mean_likelihood(draws), now):
+            return now >= TARGET * (n_found + n_left), n
+        n += max(10, n // 10)
+    return True, n_free
+
+
 def print_forecasts(pools, goals):
     """How often the intervals of forecasts and of what is left hold the truth."""
     held = {}
@@ -334,6 +374,8 @@ def _forecasts(trajectory, add):
 
 def main():
     warnings.simplefilter("ignore")
+    if "blind" in sys.argv:
+        return print_blind()
     pools = CHOSEN if "chosen" in sys.argv else JUDGED
     for goal in [goal for goal in GOALS if goal in sys.argv] or GOALS:
         print(f"{goal}:\n")
