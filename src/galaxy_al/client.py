@@ -60,6 +60,15 @@ class Client:
         """Label examples that you found yourself, at most 500 at once."""
         self._call("POST", "/api/label", {"labels": dict(labels), "source": "found"})
 
+    def disagreements(self) -> list[dict[str, Any]]:
+        """What people disagree on: id, answers, consensus, probability; the least certain first."""
+        found: list[dict[str, Any]] = self._call("GET", "/api/disagreements")["disagreements"]
+        return found
+
+    def decide(self, labels: Mapping[str, str]) -> None:
+        """Decide what the labels of examples are, whatever others have answered."""
+        self._call("POST", "/api/label", {"labels": dict(labels), "source": "review"})
+
     def skip(self, id: str, *, cannot_tell: bool = False) -> dict[str, Any] | None:
         """Skip an example until the next training, or for good; returns the next question."""
         return self._example(

@@ -15,7 +15,7 @@ from galaxy_al.errors import InvalidArgument
 from galaxy_al.goals import DEFAULT_GOAL, find_goal
 from galaxy_al.models.auto import AutoTrainer
 from galaxy_al.models.heads import make_trainer
-from galaxy_al.models.protocols import AnyHead, TrainedModel
+from galaxy_al.models.protocols import AnyHead, TrainedModel, fit
 from galaxy_al.models.sklearn_head import HeadTrainer
 from galaxy_al.models.words import WordTrainer
 from galaxy_al.shards import ShardedTable
@@ -204,6 +204,7 @@ class Learner:
         state: LabelState,
         ask_again: Iterable[int] = (),
         rng: np.random.Generator | None = None,
+        weights: Mapping[int, float] | None = None,
     ) -> NextRound:
         """Train on the labels of a state and prepare the next round; this one continues.
 
@@ -217,9 +218,12 @@ class Learner:
             Skipped examples that may be asked again in the next round.
         rng
             Makes the random choices of the next round; by default the learner's own.
+        weights
+            How much a label counts, from 0 to 1, by index; those that are not named count fully.
+            For trainers that are `TrainsWeighted`, as ``"auto"`` is.
         """
         begin = time.perf_counter()
-        model = self._trainer.fit(self.pool, state.labels)
+        model = fit(self._trainer, self.pool, state.labels, weights or {})
         trained = time.perf_counter()
         snapshot = model.snapshot(self.pool)
         scored = time.perf_counter()
@@ -242,6 +246,7 @@ class Learner:
         generator_state: dict[str, Any] | None = None,
         skipped: Iterable[int] = (),
         random: Iterable[int] = (),
+        weights: Mapping[int, float] | None = None,
     ) -> None:
         """Continue where another learner was just before a `refit`; the `refit` is done here.
 
@@ -252,11 +257,13 @@ class Learner:
         ----------
         random
             The examples that the other learner had asked at random.
+        weights
+            As of `prepare_round`.
         """
         if generator_state is not None:
             self._rng.bit_generator.state = generator_state
         state = LabelState(len(self.pool), self.n_classes, labels, skipped, random)
-        ready = self.prepare_round(state)
+        ready = self.prepare_round(state, weights=weights)
         ready.session.state.catch_up(state, state)
         self._begin(ready)
 

@@ -148,7 +148,7 @@ def test_what_was_decided_waits_no_longer(tmp_path):
 
 
 def test_the_label_of_a_class_that_was_renamed_waits_for_a_new_first_answer(tmp_path):
-    service, id = waiting_for_bob(tmp_path)
+    service, _ = waiting_for_bob(tmp_path)
     service.close()
     project = service.project
     renamed = project.settings.model_copy(update={"classes": ("ding", "dong", "bell")})

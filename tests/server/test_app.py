@@ -74,6 +74,24 @@ def test_two_people_never_get_the_same_example(server):
         assert person("POST", "/api/leave").status_code == 204
 
 
+def test_an_answer_after_another_annotators_is_kept_as_a_second_opinion(server):
+    early, late = server.browser("early"), server.browser("late")
+    id = late("POST", "/api/next").json()["example"]["id"]
+    late("POST", "/api/leave")  # as when the lease has ended
+    assert early("POST", "/api/next").json()["example"]["id"] == id
+    early("POST", "/api/label", json={"labels": {id: "dent"}})
+    kept = late("POST", "/api/label", json={"labels": {id: "fine"}})
+    assert kept.status_code == 200
+    assert kept.json()["example"]["id"] != id
+    labels = {entry.annotator: entry.label for entry in server.service._log.answers(id)}
+    assert labels == {"early": "dent", "late": "fine"}
+    assert early("POST", "/api/undo").json()["undone"] == id
+    assert late("POST", "/api/undo").json()["undone"] == id
+    assert server.service._log.answers(id) == []
+    for person in (early, late):
+        person("POST", "/api/leave")
+
+
 def test_the_answer_says_what_comes_after_each_label(server, ann):
     for _ in range(3):
         now = ann("POST", "/api/next?ahead=true").json()

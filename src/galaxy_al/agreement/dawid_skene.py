@@ -45,7 +45,7 @@ def dawid_skene(
     *,
     believed_labels: float = BELIEVED_LABELS,
     max_steps: int = 200,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-4,
 ) -> DawidSkene:
     """Fit the model by expectation maximization, from the shares of the votes.
 
@@ -87,8 +87,10 @@ def _maximize(
     votes: Votes, proba: NDArray[np.float64], believed: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The class priors and the confusions that fit the probabilities best."""
-    by_label = np.zeros((votes.n_people, votes.n_classes, votes.n_classes))
-    np.add.at(by_label, (votes.people, votes.labels), proba[votes.examples])
+    n_people, n_classes = votes.n_people, votes.n_classes
+    answers = votes.people * n_classes + votes.labels
+    sums = _sums(answers, proba[votes.examples], n_people * n_classes)
+    by_label = sums.reshape(n_people, n_classes, n_classes)
     confusion = np.maximum(by_label.transpose(0, 2, 1) + believed, _LEAST)
     return proba.mean(axis=0), confusion / confusion.sum(axis=2, keepdims=True)
 
@@ -97,9 +99,17 @@ def _expect(
     votes: Votes, class_priors: NDArray[np.float64], confusion: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """How probable each class of each example is, given the priors and the confusions."""
-    logs = np.tile(np.log(np.maximum(class_priors, _LEAST)), (votes.n_examples, 1))
-    np.add.at(logs, votes.examples, np.log(confusion)[votes.people, :, votes.labels])
+    chances = np.log(confusion)[votes.people, :, votes.labels]
+    logs = _sums(votes.examples, chances, votes.n_examples)
+    logs += np.log(np.maximum(class_priors, _LEAST))
     logs -= logs.max(axis=1, keepdims=True)
     proba: NDArray[np.float64] = np.exp(logs)
     proba /= proba.sum(axis=1, keepdims=True)
     return proba
+
+
+def _sums(
+    groups: NDArray[np.intp], rows: NDArray[np.float64], n_groups: int
+) -> NDArray[np.float64]:
+    """The sum of the rows of each group."""
+    return np.stack([np.bincount(groups, column, n_groups) for column in rows.T], axis=1)

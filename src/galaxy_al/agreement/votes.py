@@ -53,6 +53,10 @@ class Votes:
         examples, given_by, names = np.array(rows, dtype=np.intp).reshape(-1, 3).T
         return cls(examples, given_by, names, len(labels), len(people), len(classes))
 
+    def by_person(self) -> list[NDArray[np.intp]]:
+        """The labels that each person gave."""
+        return [self.labels[self.people == number] for number in range(self.n_people)]
+
     def counts(self) -> NDArray[np.float64]:
         """How many people gave each example each class."""
         found = np.zeros((self.n_examples, self.n_classes))

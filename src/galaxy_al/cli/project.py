@@ -246,6 +246,8 @@ def status(project: Path) -> None:
         click.echo(f"{name}: {text}")
     for warning in found.warnings:
         click.echo(warning, err=True)
+    for line in found.agreement_lines():
+        click.echo(line)
     for record in found.rounds[-5:]:
         if record.accuracy is not None:
             about = (
@@ -267,8 +269,17 @@ def status(project: Path) -> None:
 @click.option(
     "--output", type=click.Path(path_type=Path), help="By default a file in the project's folder."
 )
+@click.option(
+    "--all-answers",
+    is_flag=True,
+    help="One row per person and example, as a table.",
+)
 def export(
-    project: Path, scheduler: str | None, format: ExportFormat | None, output: Path | None
+    project: Path,
+    scheduler: str | None,
+    format: ExportFormat | None,
+    output: Path | None,
+    all_answers: bool,
 ) -> None:
     """Export the labels: annotator, time, round, and the model's probabilities.
 
@@ -276,16 +287,23 @@ def export(
     Example:
       galaxy-al export scratches --output labels.csv
       galaxy-al export scratches --format coco --output scratches.json
+      galaxy-al export scratches --all-answers --output answers.csv
     """
     from galaxy_al.labelling.exports import EXPORTS, format_of
+    from galaxy_al.labelling.exports.all_answers import write_all_answers
     from galaxy_al.labelling.model import labeled_examples
     from galaxy_al.labelling.project import check_output
+    from galaxy_al.labelling.summary import summarize
 
     if output is None:
         format = format or EXPORTS["csv"]
-        output = project / format.file_name
+        output = project / (f"answers{format.suffix}" if all_answers else format.file_name)
     check_output(project, output)
     format = format or format_of(output)
+    if all_answers:
+        n_answers = write_all_answers(summarize(project).log, output, format)
+        click.echo(f"{n_answers:,} answers in {output}")
+        return
     found = labeled_examples(project, scheduler)
     for warning in found.warnings:
         click.echo(warning, err=True)

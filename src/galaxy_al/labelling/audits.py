@@ -4,7 +4,7 @@ An audit is about the examples that had no label when it began. Everything follo
 its draws and the log. Three rules keep it right whatever else happens meanwhile:
 
 - A draw is made from all examples of a stratum that have no label at that moment, also from those
-  that an annotator is looking at. It stays open until its example has an answer, whoever gives it.
+  that an annotator is looking at. It stays open until its example has an answer, of any annotator.
 - Draws count in the order in which they were made, up to the first one that is open or that was
   made when an example had a label that was undone since.
 - An example that cannot be told counts as none of the classes.
@@ -12,6 +12,7 @@ its draws and the log. Three rules keep it right whatever else happens meanwhile
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -144,6 +145,7 @@ class _Replay:
         self.n_draws = np.zeros(n_strata, dtype=np.int64)
         self.out: set[int] = set()
         self._drawn: set[int] = set()
+        self._answers: defaultdict[int, set[int]] = defaultdict(set)  # numbers of entries
         self._n_unknown, self._is_over = 0, False
         self._rows: list[tuple[int, int, Counts, NDArray[np.float64], Counts]] = []
         self._known_then = self.known.copy(), self.n_free.copy()
@@ -164,10 +166,14 @@ class _Replay:
 
     def entry(self, entry: Entry, index: int) -> None:
         """Something was written to the log."""
+        answers = self._answers[index]
         if entry.kind in ("label", "cannot tell"):
+            answers.add(entry.number)
             self._leave(index)
-        elif entry.kind == "undo" and index not in self._drawn:
-            self._return(index)
+        elif entry.kind == "undo":
+            answers.discard(entry.undoes or 0)
+            if not answers and index not in self._drawn:  # nor has another person answered it
+                self._return(index)
 
     def draws(self) -> Draws:
         """The draws that count."""

@@ -173,17 +173,31 @@ class Log:
 
     def shared_labels(self) -> dict[str, dict[str, str]]:
         """Each person's own label, for the examples that have entries of several annotators."""
-        found = {
-            example: {
-                e.annotator: e.label or "" for e in self.opinions(example) if self._is_label(e)
-            }
-            for example in self._shared
-        }
+        found = {example: self.labels_of(example) for example in self._shared}
         return {example: labels for example, labels in found.items() if labels}
 
+    def labels_of(self, example: str) -> dict[str, str]:
+        """Each person's own label of one example, in the order of the log."""
+        labels = [entry for entry in self.opinions(example) if self._is_label(entry)]
+        return {entry.annotator: entry.label or "" for entry in labels}
+
     def disputed(self) -> list[str]:
-        """The examples whose answers differ, skips aside; in the order of their first answers."""
-        return [example for example in self._shared if differ(self.opinions(example))]
+        """The examples on which people disagree, decided or not."""
+        return [example for example in self._shared if self.is_disputed(example)]
+
+    def is_disputed(self, example: str) -> bool:
+        """Whether people gave an example other classes, or one cannot tell and another can."""
+        found = {entry.label for entry in self.opinions(example) if self.is_answer(entry)}
+        return len(found) > 1
+
+    def is_decided(self, example: str) -> bool:
+        """Whether the entry that counts for an example is a decision."""
+        current = self.current(example)
+        return current is not None and self._is_decision(current)
+
+    def is_answer(self, entry: Entry) -> bool:
+        """Whether an entry is the label of a class of the project, or "cannot tell"."""
+        return entry.kind == "cannot tell" or self._is_label(entry)
 
     def repeats(self, entry: Entry, round: int) -> bool:
         """Whether the annotator has given the same answer before, as when a request is resent."""
@@ -204,6 +218,11 @@ class Log:
         found = [self.current(example) for example in self._of_example]
         return sorted((e for e in found if e is not None), key=lambda entry: entry.number)
 
+    def all_answers(self) -> list[Entry]:
+        """The answer of each person about each example, in the order of the log."""
+        found = [entry for example in self._of_example for entry in self.answers(example)]
+        return sorted(found, key=lambda entry: entry.number)
+
     def last_of(self, annotator: str) -> Entry | None:
         """The annotator's last entry that was not undone."""
         entries = self._of_annotator.get(annotator)
@@ -218,16 +237,11 @@ class Log:
         return len(self._of_annotator.get(annotator, ()))
 
     def _is_decision(self, entry: Entry) -> bool:
-        return entry.source == "review" and (entry.kind == "cannot tell" or self._is_label(entry))
+        return entry.source == "review" and self.is_answer(entry)
 
     def _is_label(self, entry: Entry) -> bool:
         is_known = self._classes is None or entry.label in self._classes
         return entry.kind == "label" and is_known
-
-
-def differ(answers: Iterable[Entry]) -> bool:
-    """Whether answers differ: other classes, or a class and "cannot tell". Skips do not count."""
-    return len({(entry.kind, entry.label) for entry in answers if entry.kind != "skip"}) > 1
 
 
 def _last_of_each(entries: Iterable[Entry]) -> list[Entry]:

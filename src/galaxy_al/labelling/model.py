@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from galaxy_al.errors import GalaxyError
 from galaxy_al.free_examples import FreeExamples
 from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.disagreements import Support, label_weights, support
 from galaxy_al.labelling.evaluation import cross_validate
-from galaxy_al.labelling.log import Entry
+from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import Project, embedder_of_pool, open_project
 from galaxy_al.labelling.summary import class_warnings, summarize
 from galaxy_al.labelling.suspects import held_out_of, suspects_of
@@ -25,7 +26,7 @@ from galaxy_al.models.decisions import DEFAULT_RULE, Rule, ThresholdCurve, choos
 from galaxy_al.models.estimates import estimate_decisions, held_out_table
 from galaxy_al.models.few_rows import few_rows
 from galaxy_al.models.heads import NETWORKS, make_trainer
-from galaxy_al.models.protocols import TrainedModel
+from galaxy_al.models.protocols import TrainedModel, fit
 from galaxy_al.models.report import ONNX, ModelReport
 from galaxy_al.shards import ShardedTable
 
@@ -44,29 +45,37 @@ class LabeledExamples:
         The probabilities of the classes in the settings. None while fewer than two have labels.
     warnings
         One line for each reason why labels are not used.
+    supports
+        What each label rests on.
     suspected
-        How likely each suspected label is an error, by the id of the example.
+        How likely each suspected label is wrong, by the id of the example.
     """
 
     project: Project
     entries: Sequence[Entry]
     proba: NDArray[np.floating[Any]] | None
     warnings: Sequence[str] = ()
+    supports: Sequence[Support] = ()
     suspected: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, project: Project, current: Sequence[Entry], held_out: HeldOut | None
-    ) -> LabeledExamples:
-        """The labels among the current entries, without probabilities."""
-        suspects = suspects_of(project, current, held_out)
-        return cls(
-            project,
-            usable_labels(project, current),
-            None,
-            label_warnings(project, current),
-            {suspect.id: suspect.error for suspect in suspects},
-        )
+    def of(cls, project: Project, log: Log) -> LabeledExamples:
+        """The labels that count, without probabilities and suspicions."""
+        current = log.all_current()
+        entries = usable_labels(project, current)
+        supports = [support(log, entry.example) for entry in entries]
+        return cls(project, entries, None, label_warnings(project, current), supports)
+
+    def judged_by(self, held_out: HeldOut | None) -> LabeledExamples:
+        """The same with the labels that are suspected."""
+        suspects = suspects_of(self.project, self.entries, held_out)
+        return replace(self, suspected={suspect.id: suspect.error for suspect in suspects})
+
+    def without(self, hidden: Collection[str]) -> LabeledExamples:
+        """The same without some examples, and without probabilities."""
+        rows = [row for row in zip(self.entries, self.supports) if row[0].example not in hidden]
+        entries, supports = [row[0] for row in rows], [row[1] for row in rows]
+        return replace(self, entries=entries, supports=supports, proba=None)
 
     @cached_property
     def indices(self) -> list[int]:
@@ -109,11 +118,12 @@ def labeled_examples(folder: Path, scheduler: str | None = None) -> LabeledExamp
     scheduler
         As of `open_project`.
     """
-    project, current = open_project(folder, scheduler), summarize(folder).entries
-    model = train_model(project, labels_of(project, current))
-    found = LabeledExamples.of(project, current, held_out_of(model))
+    project, log = open_project(folder, scheduler), summarize(folder).log
+    found = LabeledExamples.of(project, log)
+    model = train_model(project, labels_of(project, found.entries), label_weights(log))
     if model is None:
         return found
+    found = found.judged_by(held_out_of(model))
     return replace(found, proba=model.snapshot(project.vectors[found.indices]).proba)
 
 
@@ -124,13 +134,26 @@ def class_indices(project: Project, labels: Iterable[Entry]) -> dict[int, int]:
     return {index_of[entry.example]: number[entry.label or ""] for entry in labels}
 
 
-def train_model(project: Project, labels: Iterable[Entry]) -> TrainedModel | None:
-    """Train the head of a project on labels; None if they have fewer than two classes."""
+def train_model(
+    project: Project, labels: Iterable[Entry], weights: Mapping[str, float]
+) -> TrainedModel | None:
+    """Train the head of a project on labels; None if they have fewer than two classes.
+
+    Parameters
+    ----------
+    weights
+        As of `label_weights`.
+    """
     known, settings = class_indices(project, labels), project.settings
     if len(set(known.values())) < 2:
         return None
     trainer = make_trainer(settings.head, n_classes=len(project.classes), seed=settings.seed)
-    return trainer.fit(project.vectors, known)
+    return fit(trainer, project.vectors, known, weights_by_index(project, weights))
+
+
+def weights_by_index(project: Project, weights: Mapping[str, float]) -> dict[int, float]:
+    """How much labels count, by the indices of their examples."""
+    return {index: weights[id] for id, index in project.indices(weights).items()}
 
 
 def evaluate_round(
@@ -190,8 +213,9 @@ def save_trained_model(
     if (head := project.settings.head) not in savable:
         allowed = f"{', '.join(savable[:-1])} and {savable[-1]}"
         raise GalaxyError(f"The head {head!r} cannot be saved: only {allowed} can.")
-    labels = labels_of(project, summarize(folder).entries)
-    model: Any = train_model(project, labels)
+    log = summarize(folder).log
+    labels = labels_of(project, log.all_current())
+    model: Any = train_model(project, labels, label_weights(log))
     if model is None:
         found = "labels of one class only" if labels else "no labels yet"
         raise GalaxyError(f"{folder} has {found}. Training needs labels of two classes.")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from galaxy_al.labelling.log import IMPORTER, Entry, Log
+from galaxy_al.labelling.log import IMPORTER, Log
 from galaxy_al.labelling.project import Project
 
 
@@ -37,9 +37,9 @@ class Overlap:
         if not is_shared(example, self._share):
             return
         answers = self._log.answers(example)
-        n_answers = sum(self._is_answer(entry) for entry in answers)
-        is_decided = any(entry.source == "review" for entry in answers)
-        if 0 < n_answers < self._n_people and not is_decided:
+        own = [entry for entry in answers if entry.annotator != IMPORTER]
+        n_answers = sum(self._log.is_answer(entry) for entry in own)
+        if 0 < n_answers < self._n_people and not self._log.is_decided(example):
             self._waiting.setdefault(example)
         else:
             self._waiting.pop(example, None)
@@ -73,12 +73,6 @@ class Overlap:
     def id(self, index: int) -> str:
         """The id of an example."""
         return self._project.ids_of([index])[0]
-
-    def _is_answer(self, entry: Entry) -> bool:
-        if entry.annotator == IMPORTER:
-            return False
-        is_known = entry.kind == "label" and entry.label in self._project.classes
-        return is_known or entry.kind == "cannot tell"
 
 
 def is_shared(example: str, share: float) -> bool:

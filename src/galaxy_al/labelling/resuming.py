@@ -7,22 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from galaxy_al.data.pool import Pool
+from galaxy_al.labelling.disagreements import label_weights
 from galaxy_al.labelling.exploring import explorer_of
-from galaxy_al.labelling.log import Entry
-from galaxy_al.labelling.model import class_indices, labels_of
+from galaxy_al.labelling.log import Entry, Log
+from galaxy_al.labelling.model import class_indices, labels_of, weights_by_index
 from galaxy_al.labelling.project import Project
 from galaxy_al.learner import Learner
 from galaxy_al.strategies import make_strategy
 
 
-def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry]) -> Learner:
+def resume(project: Project, entries: Sequence[Entry], log: Log) -> Learner:
     """A learner that knows everything that counts in the log.
 
     Parameters
     ----------
-    entries, current
-        The whole log, and the current entry of each example.
+    entries
+        All entries of the log, also those that were undone.
     """
+    current = log.all_current()
     settings, pool = project.settings, project.pool
     strategy = make_strategy(settings.strategy)
     explorer = explorer_of(strategy, project.folder)
@@ -43,7 +45,8 @@ def resume(project: Project, entries: Sequence[Entry], current: Sequence[Entry])
     sampled = {entry.example for entry in entries if entry.is_random}
     random = project.indices(sampled).values()
     state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
-    learner.resume(labels, dict(state), skipped, random)
+    weights = weights_by_index(project, label_weights(log))
+    learner.resume(labels, dict(state), skipped, random, weights)
     if set(labels.values()) < set(range(len(project.classes))):
         explorer.outliers.find_now()
     return learner

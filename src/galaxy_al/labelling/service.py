@@ -15,18 +15,20 @@ from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
 from galaxy_al.labelling.answers import Answers
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.disagreements import Disagreement, label_weights
 from galaxy_al.labelling.log import Entry, Kind, Source
-from galaxy_al.labelling.model import LabeledExamples, evaluate_round
+from galaxy_al.labelling.model import LabeledExamples, evaluate_round, weights_by_index
+from galaxy_al.labelling.opinions import Opinions
 from galaxy_al.labelling.presence import Presence
 from galaxy_al.labelling.project import Project, open_log
 from galaxy_al.labelling.questions import Questions
+from galaxy_al.labelling.reliability import AgreementReport
 from galaxy_al.labelling.resuming import resume
-from galaxy_al.labelling.review import Item, Labels
+from galaxy_al.labelling.review import Item
 from galaxy_al.labelling.second_look import SecondLook
-from galaxy_al.labelling.suspects import held_out_of, probability_of
+from galaxy_al.labelling.suspects import held_out_of
 from galaxy_al.labelling.views import Question, Scores, View, with_labels
 from galaxy_al.learner import NextRound
-from galaxy_al.models.auto import HeldOut
 from galaxy_al.strategies import Strategy
 from galaxy_al.strategies.label_state import LabelState
 
@@ -63,15 +65,17 @@ class Service:
         entries = list(self._database.entries())
         self._answers = Answers(project, self._database, entries)
         self._log = self._answers.log
+        self._opinions = Opinions(project, self._answers, self._lock)
         self._rounds = self._database.rounds()
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
-        self._second_look = SecondLook(project, lambda: self.on_change())
         self._presence = Presence(clock)
         self._skipped: set[int] = set()  # until a training that ends skips
         self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
-        self._learner = resume(project, entries, self._log.all_current())
+        self._learner = resume(project, entries, self._log)
+        state = self._answers, self._learner, self._lock
+        self._second_look = SecondLook(project, *state, lambda: self.on_change())
         self._questions = Questions(self._learner, self._answers.overlap, lease_seconds, clock)
         self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
@@ -110,10 +114,6 @@ class Service:
     def _state(self) -> LabelState:
         return self._learner.state  # of this round: every round has its own
 
-    @property
-    def _held_out(self) -> HeldOut | None:
-        return held_out_of(self._learner.model)
-
     def next(self, annotator: str, *, ahead: bool = False) -> Question:
         """The question of an annotator: the one they have, or a new one.
 
@@ -139,10 +139,8 @@ class Service:
             if name not in self._class_index:
                 known = ", ".join(self.project.classes)
                 raise InvalidArgument(f"Unknown class {name!r}. Choose from: {known}.")
-        self._record(
-            annotator,
-            [Entry(annotator, "label", id, name, source=source) for id, name in labels.items()],
-        )
+        given = [Entry(annotator, "label", id, name, source=source) for id, name in labels.items()]
+        self._record(annotator, given)
 
     def skip(
         self, annotator: str, id: str, *, cannot_tell: bool = False, source: Source = "asked"
@@ -226,25 +224,32 @@ class Service:
             busy = frozenset({*state.labels, *state.skipped, *state.pending})
             return Scores(learner.proba, not learner.is_exploring, busy)
 
-    def labeled(self) -> LabeledExamples:
-        """The current labels, for an export."""
+    def labeled(self, annotator: str | None = None) -> LabeledExamples:
+        """The labels that count, for an export.
+
+        Parameters
+        ----------
+        annotator
+            Leave out what this person is still to be asked without seeing the answers of others.
+        """
         with self._lock:
-            current, held_out = self._log.all_current(), self._held_out
+            found = LabeledExamples.of(self.project, self._log)
             proba = None if self._learner.is_exploring else self._learner.proba
-        found = LabeledExamples.of(self.project, current, held_out)
+            held_out = held_out_of(self._learner.model)
+        found = found.without(self._opinions.hidden_from(annotator)).judged_by(held_out)
         return found if proba is None else replace(found, proba=proba[found.indices])
 
     def review(self, annotator: str | None = None) -> list[Item]:
-        """What to look at again. Duplicates come later if nothing has looked for them yet.
+        """What to look at again, as of `labeled`; to decide, `label` as ``"review"``."""
+        return self._second_look.items(self._opinions.hidden_from(annotator))
 
-        An annotator who is still to be asked about an example does not see the others' answers.
-        """
-        with self._lock:
-            labels, held_out = Labels.of(self._log), self._held_out
-            self._second_look.refresh_once(dict(self._state.labels))
-            asked = set() if annotator is None else {*self._answers.overlap.wanted(annotator)}
-        found = self._second_look.items(labels, held_out)
-        return [item for item in found if asked.isdisjoint(one.id for one in item.examples)]
+    def disagreements(self, annotator: str | None = None) -> list[Disagreement]:
+        """What people disagree on, as of `labeled`; to decide, `label` as ``"review"``."""
+        return self._opinions.disagreements(annotator)
+
+    def agreement(self) -> AgreementReport | None:
+        """How well people agree; None if no example has the labels of two people."""
+        return self._opinions.agreement()
 
     def view(self) -> View:
         """The project at this moment."""
@@ -262,12 +267,11 @@ class Service:
                 training=self.training,
                 strategy=asking.name,
                 is_exploring=learner.is_exploring,
-                people=tuple(self._presence.people(self._log)),
+                people=self._presence.people(self._log),
             )
         return with_labels(make, self.project, session, model)
 
     def _see(self, annotator: str) -> bool:
-        """Note that an annotator is here; whether they were not before."""
         self._questions.renew(annotator)
         return self._presence.see(annotator)
 
@@ -278,17 +282,11 @@ class Service:
             self._see(annotator)
             for entry, index in zip(entries, indices):
                 self._check(entry, index)
-            full = [
-                replace(
-                    entry,
-                    round=self.round,
-                    is_random=entry.source in ("asked", "review") and index in self._state.random,
-                    probability=probability_of(entry, index, self.project, self._held_out),
-                )
-                for entry, index in zip(entries, indices)
-            ]
-            since = self._skips_count_from
-            self._answers.write(entry for entry in full if not self._log.repeats(entry, since))
+            noted, since = (
+                self._second_look.noted(entries, indices, self.round),
+                self._skips_count_from,
+            )
+            self._answers.write(entry for entry in noted if not self._log.repeats(entry, since))
             for entry, index in zip(entries, indices):
                 answer = None if entry.label is None else self._class_index[entry.label]
                 self._questions.answer(annotator, index, answer)
@@ -355,7 +353,8 @@ class Service:
         again = frozenset(self._skipped) if self._ends_skips() else None
         self._n_at_training = state.n_answers
         seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
-        return partial(self._train, state, again, np.random.default_rng(seed))
+        weights = weights_by_index(self.project, label_weights(self._log))
+        return partial(self._train, state, again, np.random.default_rng(seed), weights)
 
     def _ends_skips(self) -> bool:
         """Whether a training now lets skipped examples be asked again."""
@@ -372,17 +371,21 @@ class Service:
         return work
 
     def _train(
-        self, state: LabelState, again: frozenset[int] | None, rng: np.random.Generator
+        self,
+        state: LabelState,
+        again: frozenset[int] | None,
+        rng: np.random.Generator,
+        weights: Mapping[int, float],
     ) -> None:
         """Prepare the next round from a copy of the state, then start it."""
         begin = time.perf_counter()
-        ready = self._learner.prepare_round(state, again or (), rng)
+        ready = self._learner.prepare_round(state, again or (), rng, weights)
         record = evaluate_round(self.project, ready, state.random)
         seconds = time.perf_counter() - begin
         with self._lock:
             numbered = replace(record, number=self.round + 1, seconds=seconds)
             self._start_round(ready, numbered, again)
-            self._second_look.refresh(dict(self._state.labels))
+        self._second_look.refresh()
 
     def _start_round(
         self, ready: NextRound, record: RoundRecord, again: frozenset[int] | None

@@ -9,8 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.disagreements import disagreements
 from galaxy_al.labelling.log import IMPORTER, Entry, Log
 from galaxy_al.labelling.project import SETTINGS_FILE, open_log, read_settings
+from galaxy_al.labelling.reliability import report_agreement
 
 
 @dataclass(frozen=True)
@@ -19,13 +21,18 @@ class Summary:
 
     Parameters
     ----------
-    entries
-        The current entry of each example.
+    log
+        All answers of all people.
     """
 
     classes: tuple[str, ...]
-    entries: Sequence[Entry]
+    log: Log
     rounds: Sequence[RoundRecord]
+
+    @cached_property
+    def entries(self) -> Sequence[Entry]:
+        """The entry that counts for each example."""
+        return self.log.all_current()
 
     def count(self, name: str) -> int:
         """The number of labels of a class."""
@@ -43,8 +50,9 @@ class Summary:
 
     @property
     def n_annotators(self) -> int:
-        """The number of annotators with a current entry."""
-        return len({entry.annotator for entry in self.entries} - {IMPORTER})
+        """The number of annotators with an answer that was not undone."""
+        people = {*self.log.annotators()} - {IMPORTER}
+        return sum(self.log.count_of(name) > 0 for name in people)
 
     @property
     def n_imported(self) -> int:
@@ -55,6 +63,14 @@ class Summary:
     def warnings(self) -> list[str]:
         """As of `class_warnings`."""
         return class_warnings(self.classes, self.entries)
+
+    def agreement_lines(self) -> list[str]:
+        """How well people agree, in plain words; nothing if no two labelled the same example."""
+        report = report_agreement(self.log.shared_labels().values(), self.classes)
+        if report is None:
+            return []
+        n_open = len(disagreements(self.log))
+        return [*report.lines(), f"Disagreements to decide: {n_open:,}"]
 
     @cached_property
     def _counts(self) -> Counter[tuple[str, str | None]]:
@@ -67,7 +83,7 @@ def summarize(folder: Path) -> Summary:
     database = open_log(folder, read_only=True)
     log, rounds = Log(database.entries(), settings.classes), database.rounds()
     database.close()
-    return Summary(settings.classes, log.all_current(), rounds)
+    return Summary(settings.classes, log, rounds)
 
 
 def class_warnings(classes: Sequence[str], entries: Iterable[Entry]) -> list[str]:

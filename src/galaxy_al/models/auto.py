@@ -21,6 +21,7 @@ from galaxy_al.models.effective_rank import effective_rank
 from galaxy_al.models.forest import Forest, fit_forest, held_out_log_proba
 from galaxy_al.models.kernel import KernelModel, KernelTrainer
 from galaxy_al.models.log_odds import Table, log_softmax, rare_log_odds, softmax
+from galaxy_al.models.protocols import weights_of
 from galaxy_al.shards import Rows, map_parts, map_rows, reduce_rows, row_blocks
 from galaxy_al.snapshot import Snapshot, balanced_proba
 
@@ -54,16 +55,22 @@ class AutoTrainer:
 
     def fit(self, pool: Table, labels: Mapping[int, int]) -> AutoModel:
         """Train on the labelled examples of a table of embeddings."""
+        return self.fit_weighted(pool, labels, {})
+
+    def fit_weighted(
+        self, pool: Table, labels: Mapping[int, int], weights: Mapping[int, float]
+    ) -> AutoModel:
+        """Train on labels of which some count less than 1, by index."""
         if self._pool is not pool:
             self._prepare(pool)
-        kernel = self._kernel.fit(pool, labels)
+        kernel = self._kernel.fit(pool, labels, weights)
         known = np.array(sorted(labels), dtype=np.intp)
         targets = np.array([labels[i] for i in known.tolist()], dtype=np.int64)
         held_out = kernel.held_out
         assert held_out is not None
         model = AutoModel(kernel, keep_head=self._keep_head)
         if self._has_trees and len(set(targets.tolist())) > 1:
-            rows = pool[known], targets, self._n_classes, self._seed
+            rows = pool[known], targets, self._n_classes, self._seed, weights_of(known, weights)
             trees_from = cutoff(_odds(kernel.logits(pool)), _CANDIDATES)
             model = replace(model, trees=fit_forest(*rows), trees_from=trees_from)
             held_out = (log_softmax(held_out) + held_out_log_proba(*rows)) / 2

@@ -72,8 +72,19 @@ class Forest:
         return at.reshape(n_rows, -1)
 
 
-def fit_forest(rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, seed: int) -> Forest:
+def fit_forest(
+    rows: Table,
+    targets: NDArray[np.integer[Any]],
+    n_classes: int,
+    seed: int,
+    weights: NDArray[np.float64] | None = None,
+) -> Forest:
     """Grow trees on labelled examples.
+
+    Parameters
+    ----------
+    weights
+        How much each label counts; None is fully.
 
     Examples
     --------
@@ -85,14 +96,18 @@ def fit_forest(rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, s
     groves: list[Forest | None] = [None] * N_GROVES
 
     def grow(number: int) -> None:
-        groves[number] = _grown(rows, targets, n_classes, seed * N_GROVES + number)
+        groves[number] = _grown(rows, targets, n_classes, seed * N_GROVES + number, weights)
 
     run_in_threads(grow, range(N_GROVES))
     return _together([grove for grove in groves if grove is not None])
 
 
 def held_out_log_proba(
-    rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, seed: int
+    rows: Table,
+    targets: NDArray[np.integer[Any]],
+    n_classes: int,
+    seed: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> Table:
     """The log probabilities of each labelled example by trees that were grown without it."""
     folds = even_folds(targets, seed, N_GROVES)
@@ -100,19 +115,26 @@ def held_out_log_proba(
 
     def predict(fold: int) -> None:
         out = folds == fold
-        grove = _grown(rows[~out], targets[~out], n_classes, seed * N_GROVES + fold)
+        rest = None if weights is None else weights[~out]
+        grove = _grown(rows[~out], targets[~out], n_classes, seed * N_GROVES + fold, rest)
         found[out] = grove.log_proba(rows[out])
 
     run_in_threads(predict, np.unique(folds).tolist())
     return found
 
 
-def _grown(rows: Table, targets: NDArray[np.integer[Any]], n_classes: int, seed: int) -> Forest:
+def _grown(
+    rows: Table,
+    targets: NDArray[np.integer[Any]],
+    n_classes: int,
+    seed: int,
+    weights: NDArray[np.float64] | None,
+) -> Forest:
     """One grove."""
     from sklearn.ensemble import ExtraTreesClassifier
 
     grown = ExtraTreesClassifier(N_TREES // N_GROVES, random_state=seed)
-    grown.fit(np.asarray(rows, dtype=np.float32), targets)
+    grown.fit(np.asarray(rows, dtype=np.float32), targets, weights)
     return _together([_as_forest(each.tree_, grown.classes_, n_classes) for each in grown])
 
 

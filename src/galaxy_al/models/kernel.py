@@ -19,6 +19,7 @@ from galaxy_al.models.kernel_space import (
 )
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS, rare_log_odds, softmax
 from galaxy_al.models.logistic import LogisticFit
+from galaxy_al.models.protocols import weights_of
 from galaxy_al.models.triangular import triangular_inverse
 from galaxy_al.shards import Rows, map_parts, map_rows, reduce_rows, row_blocks
 from galaxy_al.system.threads import one_blas_thread, run_in_threads
@@ -77,8 +78,16 @@ class KernelTrainer:
         self._width, self._per_column, self._linear = width, per_column, linear
         self._kernel: PoolKernel | None = None
 
-    def fit(self, pool: Table, labels: Mapping[int, int]) -> KernelModel:
-        """Train on the labelled examples of a table of embeddings."""
+    def fit(
+        self, pool: Table, labels: Mapping[int, int], weights: Mapping[int, float] | None = None
+    ) -> KernelModel:
+        """Train on the labelled examples of a table of embeddings.
+
+        Parameters
+        ----------
+        weights
+            How much a label counts, by index; those that are not named count fully.
+        """
         if self._kernel is None or self._kernel.pool is not pool:
             space = KernelSpace.of(pool, self._seed, width=self._width, per_column=self._per_column)
             self._kernel = PoolKernel(pool, space, self._linear * self._width**2)
@@ -90,7 +99,14 @@ class KernelTrainer:
         landmarks = np.append(landmarks[first], np.delete(landmarks, first))
         with one_blas_thread():
             fitted = _fit(
-                kernel, known, targets, landmarks, len(first), self._n_classes, self._seed
+                kernel,
+                known,
+                targets,
+                weights_of(known, weights),
+                landmarks,
+                len(first),
+                self._n_classes,
+                self._seed,
             )
         model = KernelModel(
             space=kernel.space,
@@ -279,6 +295,7 @@ def _fit(
     kernel: PoolKernel,
     known: NDArray[np.intp],
     targets: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
     landmarks: NDArray[np.intp],
     n_first: int,
     n_classes: int,
@@ -288,16 +305,17 @@ def _fit(
     if len(seen) < 2:
         return _nothing(len(known), len(landmarks), n_classes)
     inverse, inputs = _inputs(kernel, known, landmarks)
-    fit = LogisticFit(inputs, classes, PRECISION)
+    fit = LogisticFit(inputs, classes, PRECISION, weights)
     # Only differences between classes count: one axis less than classes spans all of them.
-    weights = fit.weights.astype(np.float64)
-    axes, differences = np.linalg.qr((weights[:-1] - weights[-1]).T)
+    fitted = fit.weights.astype(np.float64)
+    axes, differences = np.linalg.qr((fitted[:-1] - fitted[-1]).T)
     layer = np.zeros((n_classes, len(seen) - 1)), np.full(n_classes, LOGIT_WITHOUT_LABELS)
     layer[0][seen[:-1]], layer[1][seen] = differences.T, fit.bias
     held_out = np.full((len(known), n_classes), LOGIT_WITHOUT_LABELS)
     # With many landmarks, the fits without some labels make do with the first.
     has_all = n_first == len(landmarks)
-    without = fit if has_all else LogisticFit(inputs[:, :n_first].copy(), classes, PRECISION)
+    few = inputs if has_all else inputs[:, :n_first].copy()
+    without = fit if has_all else LogisticFit(few, classes, PRECISION, weights)
     held_out[:, seen] = without.held_out(even_folds(targets, seed))
     # A feature is a function of its own landmark and those before it, orthogonal to the others:
     # without the last ones it is the nearest function that the first landmarks make.

@@ -37,6 +37,8 @@ class LogisticFit:
         The classes, from 0 to K - 1; each has at least one example.
     precision
         Of the prior on each class's weights.
+    sample_weights
+        How much each label counts; None is fully.
 
     Attributes
     ----------
@@ -53,14 +55,23 @@ class LogisticFit:
     [0, 0, 1, 1]
     """
 
-    def __init__(self, inputs: Table, targets: NDArray[np.integer[Any]], precision: float) -> None:
+    def __init__(
+        self,
+        inputs: Table,
+        targets: NDArray[np.integer[Any]],
+        precision: float,
+        sample_weights: NDArray[np.float64] | None = None,
+    ) -> None:
         self._inputs, self._targets = inputs, targets
+        self._sample_weights = None if sample_weights is None else sample_weights.astype(np.float32)
         n_classes = int(targets.max()) + 1
         # Two classes have one row of weights, the difference of two: twice the variance.
         n_rows, self._precision = (1, precision / 2) if n_classes == 2 else (n_classes, precision)
         self._coordinates = _coordinates(inputs, self._precision)
         with worker_threads() as run:
-            whole = _Problem(inputs, targets, self._coordinates, self._precision, run)
+            whole = _Problem(
+                inputs, targets, self._sample_weights, self._coordinates, self._precision, run
+            )
             self._point = whole.minimum(np.zeros((n_rows, inputs.shape[1] + 1)), TOLERANCE)
         self._rows = whole.weights(self._point)
         weights = _all_classes(self._rows, axis=0)
@@ -76,9 +87,11 @@ class LogisticFit:
 
         def fit_without(fold: int) -> None:
             out = folds == fold
+            weights = self._sample_weights
             rest = _Problem(
                 self._inputs[~out],
                 self._targets[~out],
+                None if weights is None else weights[~out],
                 self._coordinates,
                 self._precision,
                 one_at_a_time,
@@ -96,6 +109,8 @@ class _Problem:
 
     Parameters
     ----------
+    sample_weights
+        How much each label counts; None is fully.
     run
         Does work for several items.
     bias
@@ -106,12 +121,14 @@ class _Problem:
         self,
         inputs: Table,
         targets: NDArray[np.integer[Any]],
+        sample_weights: Table | None,
         coordinates: Table,
         precision: float,
         run: Callable[[Callable[[int], None], Iterable[int]], None],
         bias: Table | None = None,
     ) -> None:
         self._inputs, self._targets, self._coordinates = inputs, targets, coordinates
+        self._sample_weights = sample_weights
         self._precision = np.full(inputs.shape[1] + 1, precision, np.float32)
         self._precision[-1] = 0
         self._run, self._bias = run, bias
@@ -161,12 +178,16 @@ class _Problem:
         table = _all_classes(_logits(inputs, weights), axis=1)
         rows = np.arange(len(targets))
         table -= table.max(axis=1, keepdims=True)
-        own = table[rows, targets].sum(dtype=np.float64)
+        own = table[rows, targets]
         np.exp(table, out=table)
         totals = table.sum(axis=1, keepdims=True)
-        loss = float(np.log(totals).sum(dtype=np.float64) - own)
+        logs = np.log(totals)
         table /= totals
         table[rows, targets] -= 1
+        if self._sample_weights is not None:
+            counts = self._sample_weights[slice(*bounds), None]
+            own, logs, table = own * counts[:, 0], logs * counts, table * counts
+        loss = float(logs.sum(dtype=np.float64) - own.sum(dtype=np.float64))
         residuals = table[:, -len(weights) :]
         return loss, np.hstack([residuals.T @ inputs, residuals.sum(axis=0)[:, None]])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,46 @@ class TrainsModels(Protocol):
 
     def fit(self, pool: Any, labels: Mapping[int, int]) -> TrainedModel:
         """Train a new model on the labelled examples."""
+
+
+@runtime_checkable
+class TrainsWeighted(Protocol):
+    """A trainer that can let some labels count less than others."""
+
+    def fit_weighted(
+        self, pool: Any, labels: Mapping[int, int], weights: Mapping[int, float]
+    ) -> TrainedModel:
+        """Train on labels of which some count less than 1.
+
+        Parameters
+        ----------
+        weights
+            How much a label counts, by index; those that are not named count fully.
+        """
+
+
+def fit(
+    trainer: TrainsModels, pool: Any, labels: Mapping[int, int], weights: Mapping[int, float]
+) -> TrainedModel:
+    """Train on weighted labels, if the trainer can; otherwise every label counts fully."""
+    if weights and isinstance(trainer, TrainsWeighted):
+        return trainer.fit_weighted(pool, labels, weights)
+    return trainer.fit(pool, labels)
+
+
+def weights_of(
+    known: NDArray[np.intp], weights: Mapping[int, float] | None
+) -> NDArray[np.float64] | None:
+    """The weights of some labels in their order; None if all count fully.
+
+    Examples
+    --------
+    >>> weights_of(np.array([3, 5]), {5: 0.5}).tolist()
+    [1.0, 0.5]
+    """
+    if not weights or all(weights.get(i, 1.0) == 1 for i in known.tolist()):
+        return None
+    return np.array([weights.get(i, 1.0) for i in known.tolist()])
 
 
 class Head(Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from galaxy_al.models.log_odds import LOGIT_WITHOUT_LABELS
-from galaxy_al.models.protocols import Head, MakeHead
+from galaxy_al.models.protocols import Head, MakeHead, weights_of
 from galaxy_al.snapshot import Snapshot, reweighted
 
 
@@ -33,14 +33,22 @@ class HeadTrainer:
 
     def fit(self, pool: Any, labels: Mapping[int, int]) -> HeadModel:
         """Train on the labelled examples of a table of embeddings."""
+        return self.fit_weighted(pool, labels, {})
+
+    def fit_weighted(
+        self, pool: Any, labels: Mapping[int, int], weights: Mapping[int, float]
+    ) -> HeadModel:
+        """Train on labels of which some count less than 1, if the classifier takes weights."""
         head, class_priors = self._make_head(self._seed), None
         is_trained = len(set(labels.values())) > 1
         if is_trained:
             indices = sorted(labels)
             targets = np.array([labels[i] for i in indices])
-            weights = _class_weights(head, targets)
-            head.fit(pool[indices], targets, **weights)
-            if weights:
+            arguments = _class_weights(head, targets)
+            if (counts := weights_of(np.array(indices), weights)) is not None:
+                arguments = {name: found * counts for name, found in arguments.items()}
+            head.fit(pool[indices], targets, **arguments)
+            if arguments:
                 class_priors = np.bincount(targets, minlength=self._n_classes) / len(targets)
         return HeadModel(head, self._n_classes, self._keep_features, is_trained, class_priors)
 

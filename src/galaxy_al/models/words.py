@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.models.auto import AutoModel, AutoTrainer
 from galaxy_al.models.log_odds import Table
+from galaxy_al.models.protocols import weights_of
 
 _COLUMNS = 1 << 20  # words and pairs of words share these
 _TILT = 0.001  # by which equal probabilities are told apart
@@ -45,24 +46,33 @@ class WordTrainer:
 
     def fit(self, pool: Table, labels: Mapping[int, int]) -> AutoModel:
         """Train on the labelled examples of a table of embeddings."""
+        return self.fit_weighted(pool, labels, {})
+
+    def fit_weighted(
+        self, pool: Table, labels: Mapping[int, int], weights: Mapping[int, float]
+    ) -> AutoModel:
+        """Train on labels of which some count less than 1, by index."""
         if len(pool) != len(self._texts):
             raise InvalidArgument(
                 f"texts must be as many as the pool has examples, {len(pool)}, "
                 f"got {len(self._texts)}."
             )
-        model = self._trainer.fit(pool, labels)
+        model = self._trainer.fit_weighted(pool, labels, weights)
         known = np.array(sorted(labels), dtype=np.intp)
         is_rare = np.array([labels[i] < model.n_classes - 1 for i in known.tolist()])
         if len(set(is_rare.tolist())) < 2:
             return model
         proba, free = model.proba(pool).copy(), np.delete(np.arange(len(pool)), known)
-        scores = self._word_scores(known, is_rare)[free]
+        scores = self._word_scores(known, is_rare, weights_of(known, weights))[free]
         # If there is a training after every label, each begins in turn.
         proba[free] = reordered(proba[free], scores, words_first=len(known) % 2 == 1)
         return replace(model, scored=(pool, proba))
 
     def _word_scores(
-        self, known: NDArray[np.intp], is_rare: NDArray[np.bool_]
+        self,
+        known: NDArray[np.intp],
+        is_rare: NDArray[np.bool_],
+        weights: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
         """How much the words of each text speak for a rare class."""
         from sklearn.exceptions import ConvergenceWarning
@@ -73,7 +83,7 @@ class WordTrainer:
         machine = LinearSVC(C=1.0, class_weight="balanced", random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # nearly there is good enough
-            machine.fit(self._words[known], is_rare)
+            machine.fit(self._words[known], is_rare, weights)
         scores: NDArray[np.float64] = machine.decision_function(self._words)
         return scores
 

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from galaxy_al.labelling.background import Training
 from galaxy_al.labelling.database import RoundRecord
+from galaxy_al.labelling.disagreements import Disagreement
+from galaxy_al.labelling.reliability import AgreementReport
 from galaxy_al.labelling.views import Person
 from galaxy_al.strategies.session import LineView
 
@@ -51,7 +53,8 @@ class Labels(Message):
     labels: dict[Id, str] = Field(min_length=1, max_length=MOST_AT_ONCE)
     source: Literal["asked", "found", "review"] = Field(
         "asked",
-        description="Whether you were asked, found the examples yourself, or decide in a review.",
+        description="Whether you were asked, found the examples yourself, or decide under review, "
+        "which counts before all other answers.",
     )
 
 
@@ -158,6 +161,13 @@ class RandomRate(Message):
     n: int = Field(description="How many labelled examples were asked at random.")
 
 
+class Disagreements(Message):
+    """The examples on which people disagree, the least certain first."""
+
+    examples: list[Example]
+    disagreements: list[Disagreement] = Field(description="In the same order.")
+
+
 class Status(Message):
     """The progress of a project."""
 
@@ -184,3 +194,7 @@ class Status(Message):
     is_exploring: bool = Field(description="Whether fewer than two classes are known.")
     rankings: list[LineView]
     annotators: list[Person]
+    agreement: AgreementReport | None = Field(
+        description="How well people agree; null if no example has the labels of two people."
+    )
+    n_disagreements: int = Field(description="How many disagreements are not decided.")

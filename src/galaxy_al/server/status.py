@@ -47,6 +47,8 @@ def status(service: Service) -> Status:
         is_exploring=view.is_exploring,
         rankings=list(view.rankings),
         annotators=list(view.people),
+        agreement=service.agreement(),
+        n_disagreements=len(service.disagreements()),
     )
 
 

@@ -53,6 +53,9 @@ def columns_of(labeled: LabeledExamples) -> Columns:
         "round": [entry.round for entry in entries],
         "source": [entry.source for entry in entries],
         "is_random": [entry.is_random for entry in entries],
+        "n_answers": [support.n_answers for support in labeled.supports],
+        "answers_disagree": [support.is_disputed for support in labeled.supports],
+        "consensus_probability": [support.probability for support in labeled.supports],
     }
     if labeled.proba is not None:
         for class_index, name in enumerate(labeled.project.classes):

@@ -36,6 +36,9 @@ def _columns(labeled: LabeledExamples) -> tuple[Columns, dict[str, Any]]:
         "round": {"dtype": "int64", "_type": "Value"},
         "is_random": {"dtype": "bool", "_type": "Value"},
         "suspected_error": {"dtype": "float64", "_type": "Value"},
+        "n_answers": {"dtype": "int64", "_type": "Value"},
+        "answers_disagree": {"dtype": "bool", "_type": "Value"},
+        "consensus_probability": {"dtype": "float64", "_type": "Value"},
         content: feature,
     }
     for name in columns:

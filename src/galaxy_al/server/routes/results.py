@@ -10,9 +10,9 @@ from fastapi.responses import StreamingResponse
 from galaxy_al.errors import InvalidArgument
 from galaxy_al.labelling.exports import EXPORTS
 from galaxy_al.server.events import Broadcast
-from galaxy_al.server.rendering import read_media
+from galaxy_al.server.rendering import read_media, show
 from galaxy_al.server.routes.context import Annotator, TheService
-from galaxy_al.server.schemas import Id, Status
+from galaxy_al.server.schemas import Disagreements, Id, Status
 from galaxy_al.server.status import status
 
 router = APIRouter()
@@ -49,15 +49,29 @@ def show_media(
     return Response(data, media_type=kind, headers={"Cache-Control": "private, max-age=3600"})
 
 
+@router.get("/api/disagreements", tags=["review"])
+def show_disagreements(service: TheService, annotator: Annotator) -> Disagreements:
+    """The examples on which people disagree, except those that you are still to be asked about.
+
+    To decide one, label it with the source `review`.
+    """
+    found, project = service.disagreements(annotator), service.project
+    examples = [show(project, project.find(one.id)) for one in found]
+    return Disagreements(examples=examples, disagreements=found)
+
+
 @router.get("/api/export", tags=["examples"], response_class=Response)
 def download(service: TheService, annotator: Annotator, format: str = "csv") -> Response:
-    """The labels: by whom, when, in which round, and the probabilities of the model."""
+    """The labels: by whom, when, in which round, and the probabilities of the model.
+
+    Labels of others are left out while you are still to be asked about their examples.
+    """
     wanted = EXPORTS[format]
     if wanted.media_type is None:
         raise InvalidArgument(f"{format} is a folder. Write it with `galaxy-al export`.")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "labels"
-        wanted.write(service.labeled(), path)
+        wanted.write(service.labeled(annotator), path)
         data = path.read_bytes()
     headers = {"Content-Disposition": f'attachment; filename="{wanted.file_name}"'}
     return Response(data, media_type=wanted.media_type, headers=headers)

@@ -144,7 +144,7 @@ export class Queue {
     this.kept = null;
     this.undos = 0;
     this.report(error);
-    if (error.status === 409) this.fetch(); // another annotator was faster
+    if (error.status === 409) this.fetch(); // another annotator has the example now
     else this.replace(before);
   }
 
