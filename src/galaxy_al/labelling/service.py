@@ -137,8 +137,8 @@ class Service:
         """Label examples, all or none. The labels are on disk when this returns."""
         for name in labels.values():
             if name not in self._class_index:
-                known = ", ".join(self.project.classes)
-                raise InvalidArgument(f"Unknown class {name!r}. Choose from: {known}.")
+                allowed = ", ".join(self._class_index)
+                raise InvalidArgument(f"Unknown class {name!r}. Choose from: {allowed}.")
         given = [Entry(annotator, "label", id, name, source=source) for id, name in labels.items()]
         self._record(annotator, given)
 
@@ -256,7 +256,6 @@ class Service:
         with self._lock:  # as briefly as possible: annotators wait
             learner = self._learner
             session, model = learner.session_copy(), learner.model
-            asking = learner.explore if learner.is_exploring else learner.strategy
             make = partial(
                 View,
                 entries=tuple(self._log.all_current()),
@@ -265,7 +264,7 @@ class Service:
                 n_new=self.n_new,
                 current_batch=learner.current_batch,
                 training=self.training,
-                strategy=asking.name,
+                strategy=(learner.explore if learner.is_exploring else learner.strategy).name,
                 is_exploring=learner.is_exploring,
                 people=self._presence.people(self._log),
             )
@@ -282,10 +281,8 @@ class Service:
             self._see(annotator)
             for entry, index in zip(entries, indices):
                 self._check(entry, index)
-            noted, since = (
-                self._second_look.noted(entries, indices, self.round),
-                self._skips_count_from,
-            )
+            noted = self._second_look.noted(entries, indices, self.round)
+            since = self._skips_count_from
             self._answers.write(entry for entry in noted if not self._log.repeats(entry, since))
             for entry, index in zip(entries, indices):
                 answer = None if entry.label is None else self._class_index[entry.label]
