@@ -8,7 +8,7 @@ and 20% are labelled by another one also, or by both. Prints the table of
 docs/appendix/agreement.md: the average precision of the rare classes in the other half of the pool
 when the model is trained on
 
-- truth: the true classes, as if nobody made mistakes;
+- truth: the true classes, as if no person made mistakes;
 - last answer: the second label overwrites the first, as before version 5 of the settings;
 - majority: the label of most people, the first one of equals;
 - consensus: the most probable label by Dawid and Skene, every label counting fully;

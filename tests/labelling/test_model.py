@@ -27,6 +27,9 @@ def rename_class(folder, old, new):
     path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"'))
 
 
+SINCE_SEVERAL_PEOPLE = ("n_answers", "answers_disagree", "consensus_probability")
+
+
 @pytest.fixture
 def renamed(tmp_path):
     """A project where ann has labelled, and then "dent" was renamed to "bump"."""
@@ -140,9 +143,11 @@ def test_an_old_project_is_exported_with_the_same_labels_and_left_as_it_is(old):
         for row in read_csv(old.parent / "labels.csv")
     ]
     found = read_csv(old.parent / "new.csv")
-    assert list(found[0]) == [*expected[0], "suspected_error"]
     for row in found:
+        added = [row.pop(name) for name in SINCE_SEVERAL_PEOPLE]
+        assert added == ["1", "False", ""]
         assert 0.3 < float(row.pop("suspected_error") or 1) <= 1
+    assert list(found[0]) == list(expected[0])
     project = open_project(old)
     places = [project.find(row["id"]) for row in found]
     labels = {i: project.classes.index(row["label"]) for i, row in zip(places, found)}

@@ -78,10 +78,10 @@ def _alpha(
     apart = (sizes**2 - (counts**2).sum(axis=1)) / (sizes - 1)
     expected = (total**2 - (by_class**2).sum()) / (total - 1)
     value = 1 - apart.sum() / expected
-    shares = weights @ counts
-    shares /= shares.sum(axis=1, keepdims=True)
+    frequencies = weights @ counts
+    frequencies /= frequencies.sum(axis=1, keepdims=True)
     observed = (weights @ apart + added[0]) / (weights @ sizes + added.sum(axis=0))
-    return _estimate(value, 1 - observed / (1 - (shares**2).sum(axis=1)))
+    return _estimate(value, 1 - observed / (1 - (frequencies**2).sum(axis=1)))
 
 
 def _per_class(

@@ -1,6 +1,6 @@
 """How reliable each person is, and how probable each class of an example (Dawid and Skene, 1979).
 
-Nobody knows the true classes. Given how often each person takes one class for another, the labels
+The true classes are not known. Given how often each person takes one class for another, the labels
 say how probable each class of an example is; given these, they say how reliable each person is.
 The two steps are repeated until nothing changes.
 """
@@ -47,7 +47,7 @@ def dawid_skene(
     max_steps: int = 200,
     tolerance: float = 1e-4,
 ) -> DawidSkene:
-    """Fit the model by expectation maximization, from the shares of the votes.
+    """Fit the model by expectation maximization, from how often each class was given.
 
     Parameters
     ----------
