@@ -59,6 +59,15 @@ def test_a_correction_changes_no_other_suspicion():
     assert changed.tolist() == [first]
 
 
+def test_corrections_do_not_make_a_class_unknown():
+    proba, labels = np.tile([0.99, 0.01], (100, 1)), np.zeros(100, dtype=int)
+    labels[:FEWEST] = 1
+    corrected = labels.copy()
+    corrected[0] = 0
+    found = find_suspects(proba, corrected, labels)
+    assert np.flatnonzero(found.is_suspect).tolist() == list(range(1, FEWEST))
+
+
 def test_probabilities_of_zero_and_one_are_fine():
     proba = np.tile([1.0, 0.0], (20, 1)).astype(np.float32)
     found = find_suspects(proba, np.repeat([0, 1], [15, 5]))

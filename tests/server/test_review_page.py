@@ -16,22 +16,19 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def server(tmp_path):
-    """A project with two wrong labels by Ann, and an example that Bob calls otherwise."""
+    """A project with wrong labels by Ann, and an example that Bob calls otherwise."""
     project, truth = small_project(tmp_path, batch_size=200)
     with served(project) as running:
         service = running.service
-        for _ in range(90):
-            id = service.next("Ann").id
-            service.label("Ann", {id: truth[id]})
-        labels = service.view().labels
+        labels = dict([*truth.items()][:150])
         fine = [id for id in labels if truth[id] == "fine"]
-        running.wrong = fine[:2]
-        service.label("Ann", dict.fromkeys(running.wrong, "dent"), "found")
+        service.label("Ann", {**labels, **dict.fromkeys(fine[:3], "dent")}, "found")
         running.disputed = next(id for id in labels if truth[id] == "scratch")
         service.label("Bob", {running.disputed: "dent"}, "found")
         service.train()
         service.wait()
-        running.truth = truth
+        suspected = [item.examples[0].id for item in service.review() if item.suggested == "fine"]
+        running.wrong = [id for id in suspected if id in fine[:3]]
         yield running
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -98,9 +98,12 @@ class Auditor:
         share = MIXED if plan.is_mixed else 1.0
         return self._database.add_plan(PlanRecord(record.number, n_drawn + plan.n_draws, share))
 
-    def is_draw(self, id: str) -> bool:
-        """Whether an example was drawn and has no answer yet."""
-        return self._audit is not None and id in self._audit.open_draws()
+    def claimed(self, entry: Entry) -> Entry:
+        """The entry as one of the audit, if it answers a draw: the page does not know of draws."""
+        audit = self._audit
+        if audit is None or entry.source != "asked" or entry.example not in audit.open_draws():
+            return entry
+        return replace(entry, source="audit", is_random=False)
 
     def next(self, is_free: Callable[[int], bool]) -> int | None:
         """The example to ask for the audit now; None if the strategy's turn has come.

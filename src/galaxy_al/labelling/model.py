@@ -48,32 +48,31 @@ class LabeledExamples:
         The probabilities of the classes in the settings. None while fewer than two have labels.
     warnings
         One line for each reason why labels are not used.
-    suspected
-        How likely each suspected label is an error, by the id of the example.
     supports
         What each label rests on.
+    suspected
+        How likely each suspected label is wrong, by the id of the example.
     """
 
     project: Project
     entries: Sequence[Entry]
     proba: NDArray[np.floating[Any]] | None
     warnings: Sequence[str] = ()
-    suspected: Mapping[str, float] = field(default_factory=dict)
     supports: Sequence[Support] = ()
+    suspected: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, project: Project, log: Log, held_out: HeldOut | None) -> LabeledExamples:
-        """The labels that count, without probabilities."""
+    def of(cls, project: Project, log: Log) -> LabeledExamples:
+        """The labels that count, without probabilities and suspicions."""
         current = log.all_current()
         entries = usable_labels(project, current)
-        return cls(
-            project,
-            entries,
-            None,
-            label_warnings(project, current),
-            {suspect.id: suspect.error for suspect in suspects_of(project, current, held_out)},
-            [support(log, entry.example) for entry in entries],
-        )
+        supports = [support(log, entry.example) for entry in entries]
+        return cls(project, entries, None, label_warnings(project, current), supports)
+
+    def judged_by(self, held_out: HeldOut | None) -> LabeledExamples:
+        """The same with the labels that are suspected."""
+        suspects = suspects_of(self.project, self.entries, held_out)
+        return replace(self, suspected={suspect.id: suspect.error for suspect in suspects})
 
     def without(self, hidden: Collection[str]) -> LabeledExamples:
         """The same without some examples, and without probabilities."""
@@ -123,11 +122,11 @@ def labeled_examples(folder: Path, scheduler: str | None = None) -> LabeledExamp
         As of `open_project`.
     """
     project, log = open_project(folder, scheduler), summarize(folder).log
-    labels = labels_of(project, log.all_current())
-    model = train_model(project, labels, label_weights(log))
-    found = LabeledExamples.of(project, log, held_out_of(model))
+    found = LabeledExamples.of(project, log)
+    model = train_model(project, labels_of(project, found.entries), label_weights(log))
     if model is None:
         return found
+    found = found.judged_by(held_out_of(model))
     return replace(found, proba=model.snapshot(project.vectors[found.indices]).proba)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from galaxy_al.labelling.disagreements import label_weights
+from galaxy_al.labelling.disagreements import Disagreement, disagreements, label_weights
 from galaxy_al.labelling.duplicates import Duplicate, Duplicates
 from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.model import class_indices, labels_of, train_model
@@ -28,21 +28,21 @@ class Labels:
     ----------
     current
         The entry that counts for each labelled example.
-    shared
-        Each person's label, for the examples that several people have labelled.
+    disputed
+        Where people disagree.
     answers_to
         What each person has answered about an example.
     """
 
     current: Mapping[str, Entry]
-    shared: Mapping[str, Mapping[str, str]]
+    disputed: Sequence[Disagreement]
     answers_to: Callable[[str], list[Entry]]
 
     @classmethod
     def of(cls, log: Log) -> Labels:
         """The labels in a log."""
         current = {entry.example: entry for entry in log.all_current() if entry.label is not None}
-        return cls(current, log.shared_labels(), log.answers)
+        return cls(current, disagreements(log), log.answers)
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,12 @@ def _duplicates(project: Project, labels: Labels, found: Iterable[Duplicate]) ->
 
 
 def _disagreements(project: Project, labels: Labels) -> list[Item]:
-    differ = {id: given for id, given in labels.shared.items() if len(set(given.values())) > 1}
+    usable = project.usable_indices(one.id for one in labels.disputed)
     items = []
-    for id in project.usable_indices(differ):
-        if id in labels.current and labels.current[id].source != "review":
-            said = ", ".join(f"{name} says {label}" for name, label in differ[id].items())
-            items.append(Item("disagreement", f"{said}.", (_reviewed(labels, id),)))
+    for one in labels.disputed:
+        if one.id in usable and one.id in labels.current:
+            said = (f"{name} says {answer or CANNOT_TELL}" for name, answer in one.answers.items())
+            items.append(Item("disagreement", f"{', '.join(said)}.", (_reviewed(labels, one.id),)))
     return items
 
 

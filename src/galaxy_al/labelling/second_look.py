@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
+from galaxy_al.labelling.answers import Answers
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.duplicates import Duplicate, Duplicates
+from galaxy_al.labelling.log import Entry
 from galaxy_al.labelling.project import Project
 from galaxy_al.labelling.review import Item, Labels, review_items
-from galaxy_al.models.auto import HeldOut
+from galaxy_al.labelling.suspects import held_out_of, probability_of
+from galaxy_al.learner import Learner
 
 
 class SecondLook:
@@ -21,12 +25,22 @@ class SecondLook:
 
     Parameters
     ----------
+    lock
+        Of the answers and the learner.
     on_change
         Called, from another thread, when duplicates have been looked for.
     """
 
-    def __init__(self, project: Project, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        answers: Answers,
+        learner: Learner,
+        lock: threading.RLock,
+        on_change: Callable[[], None],
+    ) -> None:
         self._project, self._on_change = project, on_change
+        self._answers, self._learner, self._state_lock = answers, learner, lock
         self._finder = Duplicates(project)
         self._duplicates: list[Duplicate] = []
         self._background = Background(self._next)
@@ -34,30 +48,45 @@ class SecondLook:
         self._is_running = self._is_known = False
         self._wanted: Mapping[int, int] | None = None
 
-    def refresh(self, labels: Mapping[int, int]) -> None:
-        """Look for duplicates among labelled examples in the background.
-
-        Parameters
-        ----------
-        labels
-            The class index of each; they must not change.
-        """
+    def refresh(self) -> None:
+        """Look for duplicates among the labels in the background."""
+        with self._state_lock:
+            labels = dict(self._learner.state.labels)
         with self._lock:
-            self._is_known = True
-            self._wanted = labels
+            self._is_known, self._wanted = True, labels
             if self._is_running:
                 return
             self._is_running = True
             self._background.start(self._work())
 
-    def refresh_once(self, labels: Mapping[int, int]) -> None:
-        """The same, unless it was done before."""
-        if not self._is_known:
-            self.refresh(labels)
+    def items(self, hidden: Collection[str] = ()) -> list[Item]:
+        """The `review_items`; duplicates come later if nothing has looked for them yet.
 
-    def items(self, labels: Labels, held_out: HeldOut | None) -> list[Item]:
-        """The `review_items` as far as duplicates are known."""
-        return review_items(self._project, labels, held_out, self._duplicates)
+        Parameters
+        ----------
+        hidden
+            Examples whose answers must not be seen.
+        """
+        with self._state_lock:
+            labels = Labels.of(self._answers.log)
+            held_out = held_out_of(self._learner.model)
+        if not self._is_known:
+            self.refresh()
+        found = review_items(self._project, labels, held_out, self._duplicates)
+        return [item for item in found if not any(one.id in hidden for one in item.examples)]
+
+    def noted(self, entries: Iterable[Entry], indices: Iterable[int], round: int) -> list[Entry]:
+        """Entries with what is known of their examples now."""
+        random, held_out = self._learner.state.random, held_out_of(self._learner.model)
+        return [
+            replace(
+                entry,
+                round=round,
+                is_random=entry.source in ("asked", "review") and index in random,
+                probability=probability_of(entry, index, self._project, held_out),
+            )
+            for entry, index in zip(entries, indices)
+        ]
 
     def wait(self) -> None:
         """Wait until duplicates have been looked for."""

@@ -13,15 +13,14 @@ import numpy as np
 
 from galaxy_al.audit.random_sample import Answer
 from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
-from galaxy_al.labelling.advising import Advice, Course, counted, note_pool
+from galaxy_al.labelling.advising import Advice
 from galaxy_al.labelling.answers import Answers
-from galaxy_al.labelling.audit_beginning import Beginning, begin_audit
-from galaxy_al.labelling.audit_report import AuditReport, report_of
+from galaxy_al.labelling.audit_report import AuditReport
 from galaxy_al.labelling.auditor import Auditor, Plan
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.disagreements import Disagreement, label_weights
-from galaxy_al.labelling.evaluation import answers_of, evaluate_round, last_change
+from galaxy_al.labelling.evaluation import evaluate_round
 from galaxy_al.labelling.log import Entry, Kind, Source
 from galaxy_al.labelling.model import LabeledExamples, weights_by_index
 from galaxy_al.labelling.opinions import Opinions
@@ -30,12 +29,11 @@ from galaxy_al.labelling.project import Project, open_log
 from galaxy_al.labelling.questions import Questions
 from galaxy_al.labelling.reliability import AgreementReport
 from galaxy_al.labelling.resuming import resume
-from galaxy_al.labelling.review import Item, Labels
+from galaxy_al.labelling.review import Item
 from galaxy_al.labelling.second_look import SecondLook
-from galaxy_al.labelling.suspects import held_out_of, probability_of
+from galaxy_al.labelling.suspects import held_out_of
 from galaxy_al.labelling.views import Question, Scores, View, with_labels
 from galaxy_al.learner import NextRound
-from galaxy_al.models.auto import HeldOut
 from galaxy_al.strategies import Strategy
 from galaxy_al.strategies.label_state import LabelState
 
@@ -70,22 +68,24 @@ class Service:
         self._lock = threading.RLock()
         self._database = open_log(project.folder)
         entries = list(self._database.entries())
-        self._auditor = Auditor(project, self._database, entries)
-        self._answers = Answers(project, self._database, entries, self._auditor.add)
+        auditor = Auditor(project, self._database, entries)
+        self._answers = Answers(project, self._database, entries, auditor.add)
         self._log = self._answers.log
         self._opinions = Opinions(project, self._answers, self._lock)
         self._rounds = self._database.rounds()
-        self._pools = note_pool(self._database, project, self._auditor.last_entry)
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
-        self._second_look = SecondLook(project, lambda: self.on_change())
         self._presence = Presence(clock)
         self._skipped: set[int] = set()  # until a training that ends skips
         self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
         self._learner = resume(project, entries, self._log)
-        overlap = self._answers.overlap
-        self._questions = Questions(self._learner, self._auditor, overlap, lease_seconds, clock)
+        state = self._answers, self._learner, self._lock
+        self._second_look = SecondLook(project, *state, lambda: self.on_change())
+        self._guidance = Guidance(project, self._database, auditor, *state)
+        self._questions = Questions(
+            self._learner, auditor, self._answers.overlap, lease_seconds, clock
+        )
         self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
 
     def close(self) -> None:
@@ -123,10 +123,6 @@ class Service:
     def _state(self) -> LabelState:
         return self._learner.state  # of this round: every round has its own
 
-    @property
-    def _held_out(self) -> HeldOut | None:
-        return held_out_of(self._learner.model)
-
     def next(self, annotator: str, *, ahead: bool = False) -> Question:
         """The question of an annotator: the one they have, or a new one.
 
@@ -150,12 +146,10 @@ class Service:
         """Label examples, all or none. The labels are on disk when this returns."""
         for name in labels.values():
             if name not in self._class_index:
-                known = ", ".join(self.project.classes)
-                raise InvalidArgument(f"Unknown class {name!r}. Choose from: {known}.")
-        self._record(
-            annotator,
-            [Entry(annotator, "label", id, name, source=source) for id, name in labels.items()],
-        )
+                allowed = ", ".join(self._class_index)
+                raise InvalidArgument(f"Unknown class {name!r}. Choose from: {allowed}.")
+        given = [Entry(annotator, "label", id, name, source=source) for id, name in labels.items()]
+        self._record(annotator, given)
 
     def skip(
         self, annotator: str, id: str, *, cannot_tell: bool = False, source: Source = "asked"
@@ -240,39 +234,17 @@ class Service:
         again
             Whether to begin a new audit, of the model as it is now.
         """
-        with self._lock:
-            continues = self._auditor.can_continue and not again
-            if continues:
-                self._auditor.extend(plan)
-            else:
-                model, labels = self._learner.model, frozenset(self._state.labels)
-                never = frozenset(self._state.skipped - self._skipped)
-                since = last_change(self._pools)
-                beginning = Beginning(labels, never, self._auditor.last_entry, since)
-        if not continues:
-            record = begin_audit(self.project, model, beginning)  # may take a while
-            with self._lock:
-                self._auditor.begin(record, plan)
+        never = frozenset(self._state.skipped - self._skipped)
+        self._guidance.start_audit(plan, never, again=again)
         self.on_change()
 
     def audit(self) -> AuditReport | None:
         """What the last audit says so far; None if there never was one."""
-        with self._lock:
-            facts = self._auditor.facts()
-        return None if facts is None else report_of(facts)
+        return self._guidance.audit()
 
     def advice(self) -> Advice:
         """What to tell: how many are left, what comes next, when to stop."""
-        with self._lock:
-            course = Course(
-                majority=self.project.classes[-1],
-                entries=counted(self.project, self._log.history()),
-                rounds=tuple(self._rounds),
-                pools=self._pools,
-                audits=self._auditor.all_facts(),
-                target_recall=self.project.settings.target_recall,
-            )
-        return course.advice()
+        return self._guidance.advice(tuple(self._rounds))
 
     def scores(self) -> Scores:
         """What a search needs to know about the pool."""
@@ -290,23 +262,15 @@ class Service:
             Leave out what this person is still to be asked without seeing the answers of others.
         """
         with self._lock:
-            found = LabeledExamples.of(self.project, self._log, self._held_out)
+            found = LabeledExamples.of(self.project, self._log)
             proba = None if self._learner.is_exploring else self._learner.proba
-            hidden = self._opinions.hidden_from(annotator)
-        found = found.without(hidden)
+            held_out = held_out_of(self._learner.model)
+        found = found.without(self._opinions.hidden_from(annotator)).judged_by(held_out)
         return found if proba is None else replace(found, proba=proba[found.indices])
 
     def review(self, annotator: str | None = None) -> list[Item]:
-        """What to look at again. Duplicates come later if nothing has looked for them yet.
-
-        An annotator who is still to be asked about an example does not see the others' answers.
-        """
-        with self._lock:
-            labels, held_out = Labels.of(self._log), self._held_out
-            self._second_look.refresh_once(dict(self._state.labels))
-            asked = set() if annotator is None else {*self._answers.overlap.wanted(annotator)}
-        found = self._second_look.items(labels, held_out)
-        return [item for item in found if asked.isdisjoint(one.id for one in item.examples)]
+        """What to look at again, as of `labeled`; to decide, `label` as ``"review"``."""
+        return self._second_look.items(self._opinions.hidden_from(annotator))
 
     def disagreements(self, annotator: str | None = None) -> list[Disagreement]:
         """What people disagree on, as of `labeled`; to decide, `label` as ``"review"``."""
@@ -321,7 +285,6 @@ class Service:
         with self._lock:  # as briefly as possible: annotators wait
             learner = self._learner
             session, model = learner.session_copy(), learner.model
-            asking = learner.explore if learner.is_exploring else learner.strategy
             make = partial(
                 View,
                 entries=tuple(self._log.all_current()),
@@ -330,7 +293,7 @@ class Service:
                 n_new=self.n_new,
                 current_batch=learner.current_batch,
                 training=self.training,
-                strategy=asking.name,
+                strategy=(learner.explore if learner.is_exploring else learner.strategy).name,
                 is_exploring=learner.is_exploring,
                 people=self._presence.people(self._log),
             )
@@ -348,29 +311,16 @@ class Service:
             self._see(annotator)
             for entry, index in zip(entries, indices):
                 self._check(entry, index)
-            full = [
-                replace(
-                    entry,
-                    round=self.round,
-                    is_random=entry.source in ("asked", "review") and index in self._state.random,
-                    probability=probability_of(entry, index, self.project, self._held_out),
-                    source=self._source(entry),
-                )
-                for entry, index in zip(entries, indices)
-            ]
+            noted = self._second_look.noted(entries, indices, self.round)
+            noted = [self._guidance.auditor.claimed(entry) for entry in noted]
             since = self._skips_count_from
-            self._answers.write(entry for entry in full if not self._log.repeats(entry, since))
+            self._answers.write(entry for entry in noted if not self._log.repeats(entry, since))
             for entry, index in zip(entries, indices):
                 answer = None if entry.label is None else self._class_index[entry.label]
                 self._questions.answer(annotator, index, answer)
                 self._apply(index)
             self._apply_consensus()
         self._train_or_notify()
-
-    def _source(self, entry: Entry) -> Source:
-        """The page does not know which questions are an audit's."""
-        is_audit = entry.source == "asked" and self._auditor.is_draw(entry.example)
-        return "audit" if is_audit else entry.source
 
     def _check(self, entry: Entry, index: int) -> None:
         """Refuse an answer to an example that cannot be used or belongs to another annotator."""
@@ -432,12 +382,8 @@ class Service:
         self._n_at_training = state.n_answers
         seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
         weights = weights_by_index(self.project, label_weights(self._log))
-        rng, answers = np.random.default_rng(seed), self._given_answers()
+        rng, answers = np.random.default_rng(seed), self._guidance.answers()
         return partial(self._train, state, again, rng, weights, answers)
-
-    def _given_answers(self) -> list[Answer]:
-        since, classes = last_change(self._pools), self.project.classes
-        return answers_of(self.project, classes, self._log.history(), since)
 
     def _ends_skips(self) -> bool:
         """Whether a training now lets skipped examples be asked again."""
@@ -469,7 +415,7 @@ class Service:
         with self._lock:
             numbered = replace(record, number=self.round + 1, seconds=seconds)
             self._start_round(ready, numbered, again)
-            self._second_look.refresh(dict(self._state.labels))
+        self._second_look.refresh()
 
     def _start_round(
         self, ready: NextRound, record: RoundRecord, again: frozenset[int] | None

@@ -84,7 +84,7 @@ def suspects_of(
     labeled = [by_index[index] for index in held_out.indices[rows].tolist()]
     labels = np.array([known[entry.label or ""] for entry in labeled], dtype=np.int64)
     proba = held_out.proba[rows].astype(np.float64)
-    found = find_suspects(proba, labels)
+    found = find_suspects(proba, labels, held_out.targets)
     suspects = [
         Suspect(
             id=labeled[row].example,

@@ -32,13 +32,16 @@ class Suspicions:
 
 
 def find_suspects(
-    proba: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]], *, fewest: int = FEWEST
+    proba: NDArray[np.floating[Any]],
+    labels: NDArray[np.integer[Any]],
+    trained_on: NDArray[np.integer[Any]] | None = None,
 ) -> Suspicions:
     """Find the labels that are likely errors.
 
     A label is suspected if the model prefers another class clearly: of the probability that the
     two have together, the other class has at least 70%. Each label is judged by itself, so no
-    correction makes another suspicion come or go.
+    correction makes another suspicion come or go. Labels of a class with fewer than 5 labels are
+    not suspected: without the one in question there is hardly anything to know the class by.
 
     Parameters
     ----------
@@ -47,9 +50,8 @@ def find_suspects(
         without them. They must be those in the pool, not those of balanced classes.
     labels
         The classes that the examples were given.
-    fewest
-        Labels of a class with fewer labels are not suspected: without the one in question there
-        is hardly anything to know the class by.
+    trained_on
+        The labels that the models were trained on, if some were corrected since.
 
     References
     ----------
@@ -68,6 +70,7 @@ def find_suspects(
     given = proba[np.arange(len(labels)), labels].astype(np.float64)
     suggested = proba.argmax(axis=1).astype(np.int64)
     best = proba.max(axis=1, initial=0.0).astype(np.float64)
-    is_known = np.bincount(labels, minlength=proba.shape[1])[labels] >= fewest
+    counts = np.bincount(labels if trained_on is None else trained_on, minlength=proba.shape[1])
+    is_known = counts[labels] >= FEWEST
     is_clear = (1 - SUSPECTED_FROM) * best >= SUSPECTED_FROM * given
     return Suspicions(1 - given, suggested, is_known & is_clear & (suggested != labels))
