@@ -78,25 +78,25 @@ def _choose(weights, rng):
     return (place[:, None] >= sums).sum(axis=1).clip(max=weights.shape[1] - 1)
 
 
-def audit_of(pool, drawn, number, n_draws):
+def audit_of(pool, draws_made, number, n_draws):
     """One of the audits after some draws."""
-    draws = Draws(*(part[number, :n_draws] for part in drawn))
+    draws = Draws(*(part[number, :n_draws] for part in draws_made))
     known = draws.known[-1].copy()
     known[draws.strata[-1], draws.classes[-1]] += 1
     n_free = pool.contents.sum(axis=1) - known.sum(axis=1)
     return Audit(pool.strata, Labeled(pool.confusion), draws, n_free, known)
 
 
-def missed(pool, drawn):
+def missed(pool, draws_made):
     """The share of audits in which intervals ever missed: of the class with the most misses.
 
     Balanced accuracy holds where each recall does with its part of the error.
     """
     misses = {name: np.zeros(pool.n_classes) for name in ("left", "precision", "recall")}
-    n_balanced, n_audits = 0, len(drawn[0])
+    n_balanced, n_audits = 0, len(draws_made[0])
     truth = [pool.truth(k) for k in range(pool.n_classes)]
     for number in range(n_audits):
-        audit = audit_of(pool, drawn, number, pool.n_draws)
+        audit = audit_of(pool, draws_made, number, pool.n_draws)
         recalls = [audit.recall_game(k) for k in range(pool.n_classes)]
         for k, values in enumerate(truth):
             total, recall = values["total"], values["recall"]
@@ -113,22 +113,22 @@ def missed(pool, drawn):
     return {**found, "balanced accuracy": n_balanced / n_audits}
 
 
-def widths(pool, drawn, stop, k=0):
+def widths(pool, draws_made, stop, k=0):
     """Mean ends of what is left and of recall of a class, in a part of the audits."""
     ends = []
     for number in range(N_WIDTHS):
-        audit = audit_of(pool, drawn, number, stop)
+        audit = audit_of(pool, draws_made, number, stop)
         left, recall = audit.of_class(k).left, audit.recall(k)
         ends.append((left.low, left.high, recall.low, recall.high))
     return np.mean(ends, axis=0)
 
 
-def fixed_width(pool, drawn, stop, k=0):
+def fixed_width(pool, draws_made, stop, k=0):
     """The mean width of what is left if all bets are for so many draws."""
     kept = betting._HORIZONS, betting._PARTS
     betting._HORIZONS, betting._PARTS = np.array([float(stop)]), np.ones(1)
     try:
-        found = widths(pool, drawn, stop, k)
+        found = widths(pool, draws_made, stop, k)
     finally:
         betting._HORIZONS, betting._PARTS = kept
     return found[1] - found[0]
@@ -198,16 +198,16 @@ def labels_to_target(name, target=0.95, n_audits=10, n_most=12_000, n_vain=200):
     pool = Pool(name, order[:n_first])
     found = labels[: n_known + n_first].sum() / labels.sum()
     n_most = min(n_most, int(pool.contents.sum()) - 1)
-    drawn = draw_audits(pool, n_audits, n_most, np.random.default_rng(1))
-    needed = [_draws_to_target(pool, drawn, i, n_most, target) for i in range(n_audits)]
+    draws_made = draw_audits(pool, n_audits, n_most, np.random.default_rng(1))
+    needed = [_draws_to_target(pool, draws_made, i, n_most, target) for i in range(n_audits)]
     return stops, found, n_first + np.median(needed)
 
 
-def _draws_to_target(pool, drawn, number, n_most, target):
+def _draws_to_target(pool, draws_made, number, n_most, target):
     first, last = 1, n_most + 1
     while last - first > max(first // 50, 1):
         middle = (first + last) // 2
-        low = audit_of(pool, drawn, number, middle).of_class(0).found.low
+        low = audit_of(pool, draws_made, number, middle).of_class(0).found.low
         first, last = (first, middle) if low >= target else (middle, last)
     return last if last <= n_most else np.inf
 
@@ -219,9 +219,9 @@ def show_coverage_and_widths(names):
     pools, draws = {}, {}
     for name in names:
         pool = pools[name] = Pool(name)
-        drawn = draw_audits(pool, N_AUDITS, pool.n_draws, np.random.default_rng(0))
-        draws[name] = [part[:N_WIDTHS].copy() for part in drawn]
-        cells = " | ".join(f"{share:.1%}" for share in missed(pool, drawn).values())
+        draws_made = draw_audits(pool, N_AUDITS, pool.n_draws, np.random.default_rng(0))
+        draws[name] = [part[:N_WIDTHS].copy() for part in draws_made]
+        cells = " | ".join(f"{share:.1%}" for share in missed(pool, draws_made).values())
         print(f"| {name} | {pool.n_draws} | {cells} |", flush=True)
     print("\n| pool | draws | left | of | x uniform | one look | recall | of | x uniform |")
     print("|---|---|---|---|---|---|---|---|---|")

@@ -161,20 +161,25 @@ def act(service, truth, person, action, data):
         answer(service, truth, person)
 
 
+def standing_at(project, entries, number):
+    """The examples that had an answer after an entry."""
+    standing = {}
+    for entry in entries[:number]:
+        if entry.kind == "undo":
+            standing.pop(entry.undoes, None)
+        elif entry.kind != "skip":
+            standing[entry.number] = entry.example
+    return {project.find(id) for id in standing.values()}
+
+
 def check_naively(project, report):
     database = open_log(project.folder, read_only=True)
     entries, draws, record = list(database.entries()), database.draws(), database.audits()[0]
     database.close()
     of = record.unpacked().of
-    drawn = set()
+    drawn = standing_at(project, entries, record.after)  # it does not return, even if undone
     for draw in draws:
-        standing = {}
-        for entry in entries[: draw.after]:
-            if entry.kind == "undo":
-                standing.pop(entry.undoes, None)
-            elif entry.kind != "skip":
-                standing[entry.number] = entry.example
-        out = {project.find(id) for id in standing.values()} | drawn
+        out = standing_at(project, entries, draw.after) | drawn
         n_free = Counter(int(of[i]) for i in range(60) if of[i] >= 0 and i not in out)
         index = project.find(draw.example)
         assert index not in out
@@ -189,7 +194,7 @@ def check_naively(project, report):
 
 def test_each_free_example_of_a_stratum_has_the_same_chance(project):
     service = audited(project, n_draws=1)
-    audit = service._auditor._audit
+    audit = service._guidance.auditor._audit
     stratum = int(np.bincount(audit.strata.of[audit.strata.of >= 0]).argmax())
     members = np.flatnonzero(audit.strata.of == stratum)
     for free in (members[:3], members[::2]):

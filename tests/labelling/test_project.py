@@ -33,7 +33,9 @@ def test_init_status_export_train_predict(embeddings):
     assert run("export", project, "--output", output).output == f"60 labels in {output}\n"
     rows = read_csv(output)
     about = ["id", "label", "annotator", "created_at", "round", "source", "is_random"]
-    assert [*rows[0]] == [*about, "p_scratch", "p_dent", "p_fine"]
+    opinions = ["n_answers", "answers_disagree", "consensus_probability"]
+    proba = ["p_scratch", "p_dent", "p_fine"]
+    assert [*rows[0]] == [*about, *opinions, *proba, "suspected_error"]
     known = read_csv(embeddings / "known.csv")
     assert {row["id"]: row["label"] for row in rows} == {row["id"]: row["label"] for row in known}
     run("train", project)

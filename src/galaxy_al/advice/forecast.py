@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import nbinom
 
 from galaxy_al.models.estimates import Interval
 
@@ -50,6 +49,8 @@ def forecast_finds(
     >>> print(forecast_finds(np.full(100, 0.1), [False] * 95 + [True] * 5, 100, n_found=40))
     7.10 (0.00 to 34.00)
     """
+    from scipy.stats import nbinom  # takes long to import
+
     count = min(n, len(planned)) if n_found >= ENOUGH_FOUND else 0
     latest = np.asarray(recent, dtype=bool)[-max(n, _FEWEST_RECENT) :]
     if not count or not len(latest):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from math import log
-
-from scipy.special import gammaln
+from math import lgamma, log
 
 from galaxy_al.advice.random_labels import ERROR
 from galaxy_al.errors import InvalidArgument
@@ -118,8 +116,8 @@ def _log_miss(n_free: int, n_rare: int, n_draws: int) -> float:
     """The logarithm of the probability that draws miss all rare examples."""
     n_others = n_free - n_rare
     return float(
-        gammaln(n_others + 1)
-        - gammaln(n_others - n_draws + 1)
-        + gammaln(n_free - n_draws + 1)
-        - gammaln(n_free + 1)
+        lgamma(n_others + 1)
+        - lgamma(n_others - n_draws + 1)
+        + lgamma(n_free - n_draws + 1)
+        - lgamma(n_free + 1)
     )

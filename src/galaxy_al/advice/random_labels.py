@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 ERROR = 0.05
 _STEP = 1.05  # between the numbers that are believed possible, where there are many
@@ -140,7 +139,7 @@ class _Belief:
         return cls(n_found + middles, np.log(weights))
 
     def log_mean_likelihood(self, draws: RandomLabels) -> float:
-        return float(logsumexp(self.log_weights + draws.log_likelihood(self.totals)))
+        return float(np.logaddexp.reduce(self.log_weights + draws.log_likelihood(self.totals)))
 
 
 def _edges(end: int) -> NDArray[np.float64]:

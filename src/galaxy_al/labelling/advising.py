@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, floor
 
 import numpy as np
 
@@ -12,7 +13,13 @@ from galaxy_al.advice.forecast import forecast_finds, forecast_rise
 from galaxy_al.advice.left import Left, left_by_model
 from galaxy_al.advice.proof import plan_proof
 from galaxy_al.advice.random_labels import RandomLabels
-from galaxy_al.advice.sentences import Progress, advice_sentence, finds_clause, rise_clause
+from galaxy_al.advice.sentences import (
+    Progress,
+    advice_sentence,
+    finds_clause,
+    recall_text,
+    rise_clause,
+)
 from galaxy_al.advice.stopping import State, StopAdvice, advise_stop, evidence_of
 from galaxy_al.labelling.audits import AuditFacts
 from galaxy_al.labelling.database import Database, PoolRecord, RoundRecord
@@ -44,6 +51,8 @@ class Advice:
         How many were found, how many are left, and what would prove it.
     outlook
         What more labels may bring.
+    accuracy
+        The balanced accuracy of the model by random labels, or how many more it takes.
     left
         How many rare examples have no label; None if that cannot be told.
     finds
@@ -54,6 +63,7 @@ class Advice:
 
     sentence: str
     outlook: str
+    accuracy: str
     left: Left | None
     finds: tuple[Forecast, ...]
     stop: State | None
@@ -102,6 +112,7 @@ class Course:
         return Advice(
             sentence=advice_sentence(progress),
             outlook=self._outlook(finds),
+            accuracy=self._accuracy(),
             left=progress.left,
             finds=finds,
             stop=None if stop is None else stop.state,
@@ -200,6 +211,23 @@ class Course:
             return None
         planned, recent = np.array(self._insight.planned), self._asked(at_random=False)
         return forecast_finds(planned, recent, n, self.n_found) if len(planned) else None
+
+    def _accuracy(self) -> str:
+        last = self.audits[-1] if self.audits else None
+        if last is not None and last.result is not None and last.n_answered:
+            begun = last.record.created_at[:10]
+            return f"{recall_text(last.result.balanced_accuracy())} by the audit of {begun}."
+        if self._insight is None or not self.rounds:
+            return ""
+        record, n_more = self.rounds[-1], self._insight.n_more
+        if record.accuracy is None or record.low is None or record.high is None:
+            return ""
+        if n_more == 0:
+            interval = Interval(record.accuracy, record.low, record.high)
+            return f"{recall_text(interval)} by {self._insight.n_random:,} random labels."
+        bounds = f"{floor(100 * record.low)} to {ceil(100 * record.high)}%"
+        more = "more than 3,000" if n_more is None else f"about {n_more:,}"
+        return f"Not enough random labels yet ({bounds}): {more} more give ±10."
 
     def _outlook(self, finds: Sequence[Forecast]) -> str:
         if self._insight is None or not self.n_free:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from scipy.stats import poisson
+from math import exp
 
 from galaxy_al.audit.measures import ClassAudit
 from galaxy_al.labelling.audits import AuditFacts
@@ -108,7 +107,7 @@ def _doubts(name: str, answers: Sequence[tuple[int, str]], facts: AuditFacts) ->
     k = facts.record.classes.index(label)
     expected = facts.record.expected
     others = sum(1 - expected[stratum][k] for stratum, _ in answers)
-    if poisson.pmf(0, others) < _SURPRISE:
+    if exp(-others) < _SURPRISE:  # by Poisson's distribution
         yield (
             f"{name} answered {label} {len(answers):,} times and nothing else, where the model "
             f"expected about {others:.0f} of other classes. Either the model or these answers are "

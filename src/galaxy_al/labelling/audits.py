@@ -101,7 +101,7 @@ class ProjectAudit:
         self._members = _members(self.strata)
         self._draws = list(draws)
         self._entries = [entry for entry in entries if entry.number > record.after]
-        self._log = Log(self._entries, record.classes)
+        self._log = Log(entries, project.classes)
         self._class_index = {name: k for k, name in enumerate(record.classes)}
 
     def add(self, entry: Entry) -> None:

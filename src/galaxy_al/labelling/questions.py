@@ -118,11 +118,11 @@ class Questions:
 
         What waits is asked if it is its turn, or if the strategy has nothing left to ask.
         """
-        drawn = self._auditor.next(self._learner.state.is_free)
-        if drawn is not None:
-            self._learner.state.hold(drawn)
-            self._leases.give(drawn, annotator)
-            return drawn
+        draw = self._auditor.next(self._learner.state.is_free)
+        if draw is not None:
+            self._learner.state.hold(draw)
+            self._leases.give(draw, annotator)
+            return draw
         waiting = (
             self._waiting_for(annotator) if self._overlap.is_turn(annotator, n_ahead) else None
         )

@@ -15,12 +15,14 @@ from galaxy_al.audit.random_sample import Answer
 from galaxy_al.errors import GalaxyError, InvalidArgument, Taken
 from galaxy_al.labelling.advising import Advice
 from galaxy_al.labelling.answers import Answers
+from galaxy_al.labelling.applying import Applying
 from galaxy_al.labelling.audit_report import AuditReport
 from galaxy_al.labelling.auditor import Auditor, Plan
 from galaxy_al.labelling.background import Background, Training, Work
 from galaxy_al.labelling.database import RoundRecord
 from galaxy_al.labelling.disagreements import Disagreement, label_weights
 from galaxy_al.labelling.evaluation import evaluate_round
+from galaxy_al.labelling.guidance import Guidance
 from galaxy_al.labelling.log import Entry, Kind, Source
 from galaxy_al.labelling.model import LabeledExamples, weights_by_index
 from galaxy_al.labelling.opinions import Opinions
@@ -76,8 +78,6 @@ class Service:
         self._training = Training(seconds=self._rounds[-1].seconds if self._rounds else 0.0)
         self._background = Background(self._after_training)
         self._presence = Presence(clock)
-        self._skipped: set[int] = set()  # until a training that ends skips
-        self._skips_count_from = self.round
         self._class_index = {name: index for index, name in enumerate(project.classes)}
         self._learner = resume(project, entries, self._log)
         state = self._answers, self._learner, self._lock
@@ -86,7 +86,8 @@ class Service:
         self._questions = Questions(
             self._learner, auditor, self._answers.overlap, lease_seconds, clock
         )
-        self._n_at_training = self._n_at_first_skip = self._learner.state.n_answers
+        self._applying = Applying(project, self._log, self._learner, self.round)
+        self._n_at_training = self._learner.state.n_answers
 
     def close(self) -> None:
         """Wait until nothing is running in the background, then close the project."""
@@ -183,8 +184,8 @@ class Service:
             index = self.project.find(last.example)
             self._check_not_taken(index, annotator)
             self._answers.undo(last)
-            self._apply(index)
-            self._apply_consensus()
+            self._applying.apply(index)
+            self._applying.apply_consensus()
             self._questions.give_all_back(annotator)
             if self._questions.is_free_for(index, annotator):
                 self._questions.lease_only(index, annotator)
@@ -234,7 +235,8 @@ class Service:
         again
             Whether to begin a new audit, of the model as it is now.
         """
-        never = frozenset(self._state.skipped - self._skipped)
+        with self._lock:
+            never = self._applying.never_asked()
         self._guidance.start_audit(plan, never, again=again)
         self.on_change()
 
@@ -313,13 +315,13 @@ class Service:
                 self._check(entry, index)
             noted = self._second_look.noted(entries, indices, self.round)
             noted = [self._guidance.auditor.claimed(entry) for entry in noted]
-            since = self._skips_count_from
+            since = self._applying.since
             self._answers.write(entry for entry in noted if not self._log.repeats(entry, since))
             for entry, index in zip(entries, indices):
                 answer = None if entry.label is None else self._class_index[entry.label]
                 self._questions.answer(annotator, index, answer)
-                self._apply(index)
-            self._apply_consensus()
+                self._applying.apply(index)
+            self._applying.apply_consensus()
         self._train_or_notify()
 
     def _check(self, entry: Entry, index: int) -> None:
@@ -331,35 +333,6 @@ class Service:
     def _check_not_taken(self, index: int, annotator: str) -> None:
         if self._questions.holder(index) not in (None, annotator):
             raise Taken(f"Another annotator is looking at {self.project.pool.ids[index]!r}.")
-
-    def _apply(self, index: int) -> None:
-        """Let the label state agree with the log about an example."""
-        id = self.project.pool.ids[index]
-        current = self._log.current_in_round(id, self._skips_count_from)
-        kind = None if current is None else current.kind
-        label = None if current is None else self._class_index.get(current.label or "")
-        state = self._state
-        if label is not None:
-            if state.labels.get(index) != label:
-                self._learner.tell(index, label)
-        elif kind in ("skip", "cannot tell"):
-            if index not in state.skipped:
-                state.skip(index)
-        elif index in state.labels:
-            state.withdraw(index)
-        elif index in state.skipped:
-            state.restore(index)
-        if kind == "skip":
-            if not self._skipped:
-                self._n_at_first_skip = state.n_answers
-            self._skipped.add(index)
-        else:
-            self._skipped.discard(index)
-
-    def _apply_consensus(self) -> None:
-        """Let the label state agree with the log about all examples on which people disagree."""
-        for index in self.project.usable_indices(self._log.disputed()).values():
-            self._apply(index)
 
     def _train_or_notify(self) -> None:
         with self._lock:
@@ -378,17 +351,12 @@ class Service:
     def _next_training(self) -> Work:
         self._training = replace(self._training, is_running=True)
         state = self._state.copy()
-        again = frozenset(self._skipped) if self._ends_skips() else None
+        again = self._applying.ending_skips()
         self._n_at_training = state.n_answers
         seed = [abs(self.project.settings.seed), self.round, len(state.labels)]
         weights = weights_by_index(self.project, label_weights(self._log))
         rng, answers = np.random.default_rng(seed), self._guidance.answers()
         return partial(self._train, state, again, rng, weights, answers)
-
-    def _ends_skips(self) -> bool:
-        """Whether a training now lets skipped examples be asked again."""
-        n_since = self._state.n_answers - self._n_at_first_skip
-        return not self._learner.goal.is_eager or n_since >= self._learner.batch_size
 
     def _after_training(self, training: Training) -> Work | None:
         """Note how a training ended; begin the next one if enough answers came meanwhile."""
@@ -422,12 +390,5 @@ class Service:
     ) -> None:
         self._rounds.append(self._database.add_round(record))
         self._learner.start_round(ready)
-        if again is not None:
-            self._end_skips(again)
-
-    def _end_skips(self, again: frozenset[int]) -> None:
-        self._skips_count_from = self.round
-        n_answers = self._state.n_answers
-        for index in again:  # these skips are over, unless an answer came since
-            self._apply(index)
-        self._n_at_training += self._state.n_answers - n_answers  # that was not an answer
+        if again is not None:  # that skips end is not an answer
+            self._n_at_training += self._applying.end_skips(again, self.round)

@@ -16,7 +16,8 @@ export function prepare(onProblem) {
   byId("audit-stop").addEventListener("click", () => send(0));
 }
 
-export function draw({ audit: { report }, counts }) {
+export function draw({ advice, audit: { report }, counts }) {
+  byId("advice").textContent = advice.sentence;
   const isAsking = Boolean(report) && !report.ended && report.n_answered < report.n_wanted;
   byId("audit-state").textContent = state(report, isAsking);
   byId("audit-form").hidden = isAsking;

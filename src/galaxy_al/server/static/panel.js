@@ -48,7 +48,7 @@ function counts({ classes, counts: by, missing, n_labels, n_cannot_tell, size })
   byId("counts").replaceChildren(...rows, ...hints);
 }
 
-function found({ found: points, random }) {
+function found({ found: points, random, advice }) {
   const [n, rare] = points[points.length - 1];
   const at = random ? random.share * n : null;
   const how = random?.by === "sample" ? `from ${number(random.n)} examples asked at random` : "by the model’s estimate";
@@ -56,34 +56,37 @@ function found({ found: points, random }) {
     (random ? `; at random, about ${at < 10 ? at.toFixed(1) : Math.round(at)} (${how})` : "");
   const series = [{ points, name: "found" }];
   if (random) series.push({ points: [[0, 0], [n, at]], name: "random" });
-  byId("found-chart").replaceChildren(chart(series, null, text, [0, Math.max(rare, at ?? 0, 1)]),
-    element("p", { className: "hint", textContent: text }));
+  const ahead = advice.finds.filter((each) => each.found && each.n <= Math.max(n, 50));
+  const future = ahead.map(({ n: more, found: { value, low, high } }) => [n + more, rare + value, rare + low, rare + high]);
+  let band = null;
+  if (future.length) {
+    series.push({ points: [[n, rare], ...future.map(([x, value]) => [x, value])], name: "forecast" });
+    band = [[n, rare, rare], ...future.map(([x, , low, high]) => [x, low, high])];
+  }
+  const most = Math.max(rare, at ?? 0, 1, ...future.map(([, , , high]) => high));
+  byId("found-chart").replaceChildren(chart(series, band, text, [0, most]),
+    element("p", { className: "hint", textContent: [text, advice.outlook].filter(Boolean).join(". ") }));
 }
 
-function quality({ rounds }) {
-  const known = rounds.filter((round) => round.accuracy !== null);
-  if (!known.length) {
-    const hasTwo = rounds.some((round) => round.rare_found > 0 && round.rare_found < round.n_labels);
-    const hint = hasTwo ? "Accuracy is not estimated for this head." : "Available after the first training with two classes.";
-    byId("quality-chart").replaceChildren(element("p", { className: "hint", textContent: hint }));
-    return;
-  }
-  const last = known[known.length - 1];
-  const text = `${percent(last.accuracy)}, 95% interval ${percent(last.low)} to ${percent(last.high)}. Cross-validated; can be off by more than the interval, because most labels were not chosen at random.`;
+function quality({ rounds, advice, is_exploring: isExploring }) {
+  const known = rounds.filter((round) => round.accuracy !== null && round.insight);
+  const text = advice.accuracy || (isExploring || !rounds.length
+    ? "Available after the first training with two classes." : "Accuracy is not estimated for this head.");
+  const hint = element("p", { className: "hint", textContent: text });
+  if (!known.length) return byId("quality-chart").replaceChildren(hint);
   const points = known.map((round) => [round.n_labels, round.accuracy]);
   const band = known.map((round) => [round.n_labels, round.low, round.high]);
-  byId("quality-chart").replaceChildren(chart([{ points, name: "found" }], band, text, [0, 1]),
-    element("p", { className: "hint", textContent: text }));
+  byId("quality-chart").replaceChildren(chart([{ points, name: "found" }], band, text, [0, 1], percent), hint);
 }
 
-function chart(series, band, label, [low, high]) {
+function chart(series, band, label, [low, high], shown = (value) => number(Math.round(value))) {
   const width = 300, height = 110, left = 34, bottom = 18, top = 6;
-  const xs = series.flatMap(({ points }) => points.map(([x]) => x));
+  const xs = [...series.flatMap(({ points }) => points.map(([x]) => x)), ...(band ?? []).map(([x]) => x)];
   const most = Math.max(...xs, 1);
   const x = (value) => left + (value / most) * (width - left - 6);
   const y = (value) => height - bottom - ((value - low) / (high - low || 1)) * (height - bottom - top);
   const parts = [low, high].map((value) => svg("text", { x: left - 5, y: y(value) + 4, class: "axis end" },
-    high === 1 && low === 0 && band ? percent(value) : number(Math.round(value))));
+    shown(value)));
   parts.push(svg("text", { x: width - 6, y: height - 3, class: "axis end" }, labels(most)));
   parts.push(svg("line", { x1: left, x2: width - 6, y1: y(low), y2: y(low), class: "frame" }));
   if (band) {
