@@ -193,3 +193,17 @@ def test_whatever_happens_no_person_is_asked_what_they_have_answered(tmp_path_fa
                 service.skip(who, id, cannot_tell=action != "skip")
     service.wait()
     service.close()
+
+
+def test_an_answer_can_be_undone_while_another_person_is_asked_the_same(tmp_path):
+    project, _ = small_project(tmp_path, size=60, overlap=1.0)
+    service = Service(project)
+    first = service.next("ann").id
+    service.label("ann", {first: "dent"})
+    while (asked := service.next("bob").id) != first:
+        service.label("bob", {asked: "fine"})
+    assert service.undo("ann") == first
+    assert service.next("ann").id != first
+    service.label("bob", {first: "scratch"})
+    assert service.view().labels[first] == "scratch"
+    service.close()

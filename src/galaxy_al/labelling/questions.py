@@ -82,6 +82,15 @@ class Questions:
         """Who holds an example."""
         return self._leases.holder(index)
 
+    def is_second_opinion(self, index: int) -> bool:
+        """Whether an example has an answer and its holder is asked all the same."""
+        return self.holder(index) is not None and index not in self._learner.state.pending
+
+    def keep(self, index: int) -> None:
+        """Do not ask others an example that has lost its answer while it has a holder."""
+        if self.holder(index) is not None and self._learner.state.is_free(index):
+            self._learner.state.hold(index)
+
     def is_free_for(self, index: int, annotator: str) -> bool:
         """Whether an annotator may hold an example."""
         state = self._learner.state

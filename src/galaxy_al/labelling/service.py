@@ -182,10 +182,12 @@ class Service:
             if expected not in (None, last.example):
                 raise Taken(f"{expected!r} was not your last answer; it may already be undone.")
             index = self.project.find(last.example)
-            self._check_not_taken(index, annotator)
+            if not self._questions.is_second_opinion(index):
+                self._check_not_taken(index, annotator)
             self._answers.undo(last)
             self._applying.apply(index)
             self._applying.apply_consensus()
+            self._questions.keep(index)
             self._questions.give_all_back(annotator)
             if self._questions.is_free_for(index, annotator):
                 self._questions.lease_only(index, annotator)
