@@ -35,7 +35,7 @@ from galaxy_al.labelling.service import Service
 from support.crashing import free_port, start
 
 ROOT = Path(__file__).parents[1]
-N_LABELS, N_SEEDS, N_WRONG = 240, 5, 3
+N_LABELS, N_DRAWS, N_SEEDS, N_WRONG = 240, 150, 5, 3
 RARE = {3: "three", 8: "eight"}
 KEYS = {"three": "1", "eight": "2", "other": "3"}
 
@@ -151,6 +151,27 @@ def take_review_picture(folder):
         page.screenshot(path=folder / "review.png")
 
 
+def audit(truth, folder):
+    """An audit of a copy of the project, answered without a browser; and the picture of it."""
+    shutil.copytree("rare-digits", "audited")
+    run(f"audit audited --labels {N_DRAWS}")
+    service = Service(open_project(Path("audited")))
+    while service.audit().n_answered < N_DRAWS:
+        example = service.next("Ann").id
+        service.label("Ann", {example: truth[example]})
+        service.wait()
+    labels = service.view().labels
+    service.close()
+    run("audit audited")
+    run("status audited")
+    left = Counter(truth[id] for id in truth if id not in labels)
+    print("Left in truth:", {name: left[name] for name in RARE.values()}, flush=True)
+    with browsing("audited") as page:
+        page.locator("#audit-classes").scroll_into_view_if_needed()
+        page.wait_for_timeout(2000)
+        page.screenshot(path=folder / "audit.png")
+
+
 def report_labels(is_rare, truth):
     n_rare = sum(name != "other" for name in truth.values())
     print(f"\n{len(truth):,} images, {n_rare} of them rare.")
@@ -197,6 +218,7 @@ def main():
         report_labels(is_rare, truth)
         report_predictions(Path("predictions.csv"), truth)
         take_review_picture(pictures)
+        audit(truth, pictures)
         for seed in range(N_SEEDS):
             print(
                 f"Seed {seed}: threes and eights found {label_with_seed(seed, truth)}", flush=True
