@@ -39,7 +39,7 @@ def write(path, changes):
         ("batch_size", "true", "batch_size must be a valid integer, got True."),
         ("overlap", "1.5", "overlap must be at most 1, got 1.5."),
         ("overlap", "-0.1", "overlap must be at least 0, got -0.1."),
-        ("target_recall", "1.0", "target_recall must be below 1, got 1.0."),
+        ("target_recall", "1.0", "target_recall must be less than 1, got 1.0."),
         ("target_recall", "-0.5", "target_recall must be at least 0, got -0.5."),
         ("overlap_people", "5", "overlap_people must be at most 3, got 5."),
         ("overlap_people", "1", "overlap_people must be at least 2, got 1."),

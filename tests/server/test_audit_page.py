@@ -67,7 +67,9 @@ def test_the_advice_is_that_of_the_server_and_follows_each_answer(server, open_p
     answer(page, server, 1)
     expect(page.locator("#advice")).to_contain_text("1 label")
     answer(page, server, 40)
-    expect(page.locator("#advice")).to_have_text(server.service.advice().sentence)
+    clauses = server.service.advice().sentence.split("; ")
+    said = ". ".join(clause[0].upper() + clause[1:] for clause in clauses)
+    expect(page.locator("#advice")).to_have_text(said)
     expect(page.locator("#advice")).to_contain_text(re.compile(r"^\d+ found, "))
 
 

@@ -33,8 +33,9 @@ export function draw({ advice, audit: { report }, counts }) {
 // The first clause is what most want to know; the others are smaller.
 function showAdvice(sentence) {
   const [first, ...others] = sentence.split("; ");
-  const more = element("span", { className: "hint more", textContent: others.join("; ") });
-  byId("advice").replaceChildren(others.length ? `${first}; ` : first, ...(others.length ? [more] : []));
+  const [lead, ...more] = [first, ...others.map((text) => text[0].toUpperCase() + text.slice(1))];
+  byId("advice").replaceChildren(others.length ? `${lead}. ` : lead,
+    element("span", { className: "hint more", textContent: more.join(". ") }));
 }
 
 function state(report, isAsking) {
