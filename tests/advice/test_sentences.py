@@ -63,6 +63,11 @@ TABLE = {
         Progress(0, 500, 120, last=(100, 0)),
         "Nothing found yet in 120 labels, and how many are left cannot be estimated yet.",
     ),
+    "nothing labelled": (Progress(0, 500, 0), "Nothing is labelled yet."),
+    "nothing labelled of one class": (
+        Progress(0, 500, 0, "dent"),
+        "dent: nothing is labelled yet.",
+    ),
     "nothing at all": (
         Progress(0, 500, 1),
         "Nothing found yet in 1 label, and how many are left cannot be estimated yet.",

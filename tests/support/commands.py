@@ -20,9 +20,9 @@ def read_csv(path):
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def init(folder, *more):
+def init(folder, *more, fails=False):
     """Create a project for ``pool.npy`` in a folder."""
     return run(
         "init", folder / "project", "--embeddings", folder / "pool.npy",
-        "--classes", "scratch, dent", "--other", "fine", *more,
+        "--classes", "scratch, dent", "--other", "fine", *more, fails=fails,
     )  # fmt: skip

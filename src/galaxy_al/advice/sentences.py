@@ -61,6 +61,8 @@ labels, none of them rare, would prove that at most 10 are left.
     if not progress.n_free:
         labeled = plural(progress.n_labels, "example has", "examples have", of="All")
         return f"{name}{labeled} a label, and {count_are(progress.n_found, 'rare')}."
+    if not progress.n_labels:
+        return f"{name}nothing is labelled yet." if name else "Nothing is labelled yet."
     parts = [found_and_left(progress), _last(progress), _audit(progress)]
     if progress.stop is not None:
         parts.append(_not_proven(progress.stop))

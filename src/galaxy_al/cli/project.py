@@ -103,6 +103,12 @@ class _WithModalities(click.Command):
     show_default=True,
     help="How many people these are asked.",
 )
+@click.option(
+    "--target-recall",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="The share of the rare examples to find, as 0.95. You are told when it is found.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices.")
 def init(
     project: Path,
@@ -120,6 +126,7 @@ def init(
       galaxy-al init scratches --images photos/ --classes scratch,dent --other fine
       galaxy-al init spam --texts mails.csv --classes spam --other ham --import-labels known.csv
       galaxy-al init claims --texts letters.csv --classes fraud --other fine --goal find-all
+      galaxy-al init spam --texts mails.csv --classes spam --other ham --target-recall 0.95
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder dinov2
       galaxy-al init dents --images photos/ --classes dent --other fine --embedder clip.onnx
       galaxy-al init dents --shards shards/ --classes dent --other fine
@@ -220,13 +227,14 @@ def label(
 @click.command()
 @PROJECT
 def status(project: Path) -> None:
-    """Show the progress of a project.
+    """Show the progress of a project, and how many rare examples are left.
 
     \b
     Example:
       galaxy-al status scratches
     """
     from galaxy_al.goals import GOALS
+    from galaxy_al.labelling.advice_reading import read_advice
     from galaxy_al.labelling.missing import missing_classes
     from galaxy_al.labelling.project import read_settings
     from galaxy_al.labelling.summary import summarize
@@ -244,6 +252,13 @@ def status(project: Path) -> None:
     missing = missing_classes(found.classes, found.entries, strategy, batch_size)
     for name, text in missing.items():
         click.echo(f"{name}: {text}")
+    try:
+        advice = read_advice(project)
+    except GalaxyError as error:  # the pool is away; the rest needs only the log
+        click.echo(f"How many are left cannot be told: {error}", err=True)
+    else:
+        if advice is not None:
+            click.echo(advice.sentence)
     for warning in found.warnings:
         click.echo(warning, err=True)
     for line in found.agreement_lines():

@@ -235,8 +235,10 @@ class Course:
         n = _AHEAD[1]
         precise = [(r.n_labels, Insight.loads(r.insight)) for r in self.rounds if r.insight]
         rise = forecast_rise([(labels, each.average_precision) for labels, each in precise], n)
-        told = [finds_clause(each.found, n) for each in finds if each.n == n]
-        text = "; ".join([*told, rise_clause(rise, n)])
+        (found,) = [each.found for each in finds if each.n == n]
+        if found is None and rise is None:
+            return f"It is too early to tell what {n} more labels will bring."
+        text = f"{finds_clause(found, n)}; {rise_clause(rise, n)}"
         return f"{text[0].upper()}{text[1:]}."
 
 

@@ -6,6 +6,9 @@ import { element } from "./show.js";
 const byId = (id) => document.getElementById(id);
 const number = (value) => Math.round(value).toLocaleString();
 const percent = (value) => `${Math.round(value * 100)}%`;
+const range = ({ low, high }, scale = 1) =>
+  `${Math.floor(low * scale + 1e-9).toLocaleString()} to ${Math.ceil(high * scale - 1e-9).toLocaleString()}`;
+const share = (interval) => `${percent(interval.value)} (${range(interval, 100)}%)`;
 
 export function prepare(onProblem) {
   const send = (labels) => post("/api/audit", { labels, mixed: byId("audit-mixed").checked }).catch(onProblem);
@@ -17,7 +20,7 @@ export function prepare(onProblem) {
 }
 
 export function draw({ advice, audit: { report }, counts }) {
-  byId("advice").textContent = advice.sentence;
+  showAdvice(advice.sentence);
   const isAsking = Boolean(report) && !report.ended && report.n_answered < report.n_wanted;
   byId("audit-state").textContent = state(report, isAsking);
   byId("audit-form").hidden = isAsking;
@@ -27,35 +30,41 @@ export function draw({ advice, audit: { report }, counts }) {
     element("p", { className: "hint", textContent: text })));
 }
 
-function state(report, isAsking) {
-  if (!report) return "Label some random examples to know how many are left and how good the model is. They are asked like all others.";
-  if (report.ended) return report.ended;
-  const { n_answered: answered, n_wanted: wanted } = report;
-  if (isAsking) return `Audit: ${number(answered)} of ${number(wanted)} random examples answered.`;
-  return `By an audit with ${number(answered)} random examples. Each interval holds with 95% confidence; more examples make it narrower.`;
+// The first clause is what most want to know; the others are smaller.
+function showAdvice(sentence) {
+  const [first, ...others] = sentence.split("; ");
+  const [lead, ...more] = [first, ...others.map((text) => text[0].toUpperCase() + text.slice(1))];
+  byId("advice").replaceChildren(others.length ? `${lead}. ` : lead,
+    element("span", { className: "hint more", textContent: more.join(". ") }));
 }
 
-function rows({ classes, balanced_accuracy: accuracy, n_answered: answered }, counts) {
+function state(report, isAsking) {
+  if (!report) return "Random examples tell how many are left and how good the model is.";
+  if (report.ended) return report.ended;
+  if (isAsking) return `Audit: ${number(report.n_answered)} of ${number(report.n_wanted)} random examples answered.`;
+  return `By an audit with ${number(report.n_answered)} random examples, with 95% confidence.`;
+}
+
+// The advice has the numbers of a single rare class already.
+function rows({ classes, n_answered: answered }, counts) {
   if (!answered) return [];
-  const rare = Object.entries(classes).slice(0, -1).map(([name, { left, found, precision, recall }]) =>
-    element("li", {},
-      element("strong", { textContent: name }),
-      element("span", { textContent: `${number(counts[name] ?? 0)} found, about ${number(left.value)} left (${number(left.low)} to ${number(left.high)})` }),
-      bar(found, `${percent(found.value)} are found (${percent(found.low)} to ${percent(found.high)})`),
-      element("span", { className: "hint", textContent: decisions(precision, recall) })));
-  return [...rare, element("li", {},
-    element("strong", { textContent: "Balanced accuracy" }),
-    bar(accuracy, `${percent(accuracy.value)} (${percent(accuracy.low)} to ${percent(accuracy.high)})`))];
+  const rare = Object.entries(classes).slice(0, -1);
+  return rare.map(([name, { left, found, precision, recall }]) => {
+    const line = `${number(counts[name] ?? 0)} found, about ${number(left.value)} left (${range(left)})`;
+    const heading = rare.length === 1 ? [] : [
+      element("strong", { textContent: name }), element("span", { textContent: line })];
+    return element("li", {}, ...heading, bar(found, `${share(found)} are found`),
+      element("span", { className: "hint", textContent: decisions(precision, recall) }));
+  });
 }
 
 function decisions(precision, recall) {
-  const of = ({ value, low, high }) => `${percent(value)} (${percent(low)} to ${percent(high)})`;
-  if (!precision) return "The model decides no example to be of this class.";
-  return `The model’s decisions: precision ${of(precision)}, recall ${of(recall)}`;
+  if (!precision) return "The model finds none of this class.";
+  return `The model’s decisions: precision ${share(precision)}, recall ${share(recall)}`;
 }
 
 // A share with its interval.
-function bar({ value, low, high }, text) {
+export function bar({ value, low, high }, text) {
   const band = element("span", { className: "interval" });
   band.style.left = percent(low);
   band.style.width = `${Math.max((high - low) * 100, 1)}%`;

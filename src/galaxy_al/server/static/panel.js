@@ -1,11 +1,12 @@
 // What is shown beside the examples, redrawn after every change.
 
-import { draw as drawAudit } from "./audit.js";
+import { bar, draw as drawAudit } from "./audit.js";
 import { element, svg } from "./show.js";
 
 const byId = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString();
 const labels = (count) => `${number(count)} label${count === 1 ? "" : "s"}`;
+const MOST_FORECAST = 1.5; // of the rest: a wide interval would flatten the curve
 const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.1 ? 1 : 0)}%`;
 
 export function draw(status) {
@@ -35,10 +36,10 @@ function model({ training, round, n_until_training: left, is_exploring, goal_sum
 function counts({ classes, counts: by, missing, n_labels, n_cannot_tell, size }) {
   const most = Math.max(...Object.values(by), 1);
   const rows = classes.map((name, i) => {
-    const bar = element("span", { className: `amount c${i % 8}` });
-    bar.style.width = `${(by[name] / most) * 100}%`;
+    const amount = element("span", { className: `amount c${i % 8}`, hidden: !by[name] });
+    amount.style.width = `${(by[name] / most) * 100}%`;
     return element("li", {}, element("span", { className: "name", textContent: name }),
-      element("span", { className: "track" }, bar),
+      element("span", { className: "track" }, amount),
       element("span", { className: "value", textContent: number(by[name]) }));
   });
   const cannot = n_cannot_tell ? `, ${number(n_cannot_tell)} can’t tell` : "";
@@ -50,6 +51,8 @@ function counts({ classes, counts: by, missing, n_labels, n_cannot_tell, size })
 
 function found({ found: points, random, advice }) {
   const [n, rare] = points[points.length - 1];
+  if (!n) return byId("found-chart").replaceChildren(
+    element("p", { className: "hint", textContent: "Available after the first answer." }));
   const at = random ? random.share * n : null;
   const how = random?.by === "sample" ? `from ${number(random.n)} examples asked at random` : "by the model’s estimate";
   const text = `${number(rare)} rare in ${labels(n)}` +
@@ -63,16 +66,21 @@ function found({ found: points, random, advice }) {
     series.push({ points: [[n, rare], ...future.map(([x, value]) => [x, value])], name: "forecast" });
     band = [[n, rare, rare], ...future.map(([x, , low, high]) => [x, low, high])];
   }
-  const most = Math.max(rare, at ?? 0, 1, ...future.map(([, , , high]) => high));
+  const certain = Math.max(rare, at ?? 0, 1, ...future.map(([, value]) => value));
+  const highest = Math.max(certain, ...future.map(([, , , high]) => high));
+  const most = Math.min(highest, MOST_FORECAST * certain);
+  band = band?.map(([x, low, high]) => [x, low, Math.min(high, most)]) ?? null;
   byId("found-chart").replaceChildren(chart(series, band, text, [0, most]),
     element("p", { className: "hint", textContent: [text, advice.outlook].filter(Boolean).join(". ") }));
 }
 
-function quality({ rounds, advice, is_exploring: isExploring }) {
+function quality({ rounds, advice, audit, is_exploring: isExploring }) {
   const known = rounds.filter((round) => round.accuracy !== null && round.insight);
   const text = advice.accuracy || (isExploring || !rounds.length
     ? "Available after the first training with two classes." : "Accuracy is not estimated for this head.");
-  const hint = element("p", { className: "hint", textContent: text });
+  const { report } = audit;
+  const hint = report?.n_answered && report.balanced_accuracy && advice.accuracy
+    ? bar(report.balanced_accuracy, text) : element("p", { className: "hint", textContent: text });
   if (!known.length) return byId("quality-chart").replaceChildren(hint);
   const points = known.map((round) => [round.n_labels, round.accuracy]);
   const band = known.map((round) => [round.n_labels, round.low, round.high]);
