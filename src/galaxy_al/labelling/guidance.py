@@ -40,13 +40,13 @@ class Guidance:
         self._learner, self._lock = learner, lock
         self._pools = note_pool(database, project, auditor.last_entry)
 
-    def start_audit(self, plan: Plan, never: frozenset[int], *, again: bool) -> None:
+    def start_audit(self, plan: Plan, cannot_tell: frozenset[int], *, again: bool) -> None:
         """As of the service.
 
         Parameters
         ----------
-        never
-            The examples that will never get a label.
+        cannot_tell
+            The examples that an annotator could not label.
         """
         with self._lock:
             if self.auditor.can_continue and not again:
@@ -54,7 +54,7 @@ class Guidance:
                 return
             model, labeled = self._learner.model, frozenset(self._learner.state.labels)
             since = last_change(self._pools)
-            beginning = Beginning(labeled, never, self.auditor.last_entry, since)
+            beginning = Beginning(labeled, cannot_tell, self.auditor.last_entry, since)
         record = begin_audit(self._project, model, beginning)  # may take a while
         with self._lock:
             self.auditor.begin(record, plan)
