@@ -88,6 +88,7 @@ class Audit:
         self.strata, self.labeled, self.draws = strata, labeled, draws
         self.n_free, self.known = n_free, known
         self._of_decisions = of_decisions
+        self._balanced: dict[float, Interval] = {}  # by error: several ask for it
         self._all = _Believing.of(draws, strata.expected)
 
     def of_class(self, k: int, error: float = ERROR) -> ClassAudit:
@@ -162,6 +163,11 @@ class Audit:
 
     def balanced_accuracy(self, error: float = ERROR) -> Interval:
         """The mean recall over the classes; each may be wrong with a part of the error."""
+        if error not in self._balanced:
+            self._balanced[error] = self._balanced_accuracy(error)
+        return self._balanced[error]
+
+    def _balanced_accuracy(self, error: float) -> Interval:
         n_classes = self.strata.expected.shape[1]
         recalls = [self.recall(k, error / n_classes) for k in range(n_classes)]
         return Interval(
