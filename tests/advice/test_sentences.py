@@ -74,7 +74,7 @@ TABLE = {
     ),
     "random labels that say little": (
         Progress(3, 900, 20, left=Left(90.0, 0, 700, "random labels", 12)),
-        "3 found, and how many are left is not known yet by 12 random labels.",
+        "3 found, and 12 random labels do not tell yet how many are left.",
     ),
     "an audit that is running": (
         Progress(42, 600, 700, left=AUDIT, audit=(80, 150)),

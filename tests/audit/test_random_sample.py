@@ -138,7 +138,7 @@ def test_few_random_labels_say_how_many_more_are_needed() -> None:
     [
         (0, "88% (80% to 95%)"),
         (12, "not enough random labels yet (80% to 95%): about 12 more give ±10"),
-        (None, "not enough random labels yet (80% to 95%): more than 3,000 more give ±10"),
+        (None, "not enough random labels yet (80% to 95%): more than 300 more give ±10"),
     ],
 )
 def test_an_accuracy_says_what_it_is(n_more: int | None, text: str) -> None:

@@ -109,6 +109,8 @@ def found_and_left(progress: Progress) -> str:
     found = f"{progress.n_found:,} found"
     if not progress.n_found:
         found = f"nothing found yet in {plural(progress.n_labels, 'label', 'labels')}"
+    if not progress.n_labels:
+        found = "nothing is labelled yet"
     if progress.left is None:
         return f"{found}, and how many are left cannot be estimated yet"
     return f"{found}, {left_clause(progress.left, progress.n_free)}{_bound(progress)}"
@@ -126,6 +128,10 @@ def left_clause(left: Left, n_free: int) -> str:
     if left.low == left.high:
         return f"{f'{left.low:,}' if left.low else 'none'} left {by(left)}"
     if left.low == 0 and left.high > _MOST_OF * n_free:
+        if left.source == "random labels":
+            tell = "does" if left.n_random == 1 else "do"
+            labels = plural(left.n_random, "random label", "random labels")
+            return f"and {labels} {tell} not tell yet how many are left"
         return f"and how many are left is not known yet {by(left)}"
     if round(left.value) == 0:
         return f"perhaps none left (at most {high:,}) {by(left)}"

@@ -25,7 +25,7 @@ ERROR = 0.05
 _HORIZONS = np.array([50.0, 150.0, 500.0, 0.0])
 _PARTS = np.array([0.25, 0.25, 0.2, 0.3])
 _MOST = 0.97  # of the capital that may be lost at once
-_TINY = 1e-300
+_TINY, _HUGE = 1e-300, 1e300
 _CELLS = 32  # in which shares are looked at, each then in as many as follow
 _FINER = 16
 
@@ -67,15 +67,22 @@ class Game:
         -------
         A row for each value, a column for each draw.
         """
+        gains = self._gains(unknowns, error, is_too_large=is_too_large)
+        grown = np.log(gains).cumsum(axis=2) + np.log(_PARTS)[:, None, None]
+        top = grown.max(axis=0)
+        capital: Values = top + np.log(np.exp(grown - top).sum(axis=0))
+        return capital
+
+    def _gains(self, unknowns: Values, error: float, *, is_too_large: bool) -> Values:
+        """What each draw makes of 1: by parts of the capital, values and draws."""
         won, worst = self._prizes(unknowns, -1.0 if is_too_large else 1.0)
         most = _MOST / np.maximum(worst, _TINY)
         with np.errstate(divide="ignore"):
             sizes = np.sqrt(-2 * np.log(error) / _HORIZONS)[:, None] / self.spread
-        grown = np.log1p(np.minimum(sizes[:, None], most) * won).cumsum(axis=2)
-        grown += np.log(_PARTS)[:, None, None]
-        top = grown.max(axis=0)
-        capital: Values = top + np.log(np.exp(grown - top).sum(axis=0))
-        return capital
+        gains: Values = np.minimum(sizes[:, None], most)
+        gains *= won
+        gains += 1
+        return gains
 
     def _prizes(self, unknowns: Values, sign: float) -> tuple[Values, Values]:
         """What was won, and the most that could have been lost: a row for each value."""
@@ -93,8 +100,12 @@ class Game:
 
     def evidence(self, unknowns: Values, error: float, *, is_too_large: bool) -> Values:
         """How much each of some values was ever bet against, 1 and more is too much."""
-        capital = self.log_capital(unknowns, error, is_too_large=is_too_large)
-        most: Values = capital.max(axis=1) / -np.log(error)
+        gains = self._gains(unknowns, error, is_too_large=is_too_large)
+        # Products are faster than sums of logarithms. A capital that is too small to be a number
+        # stays nothing: that gives up fewer values.
+        with np.errstate(over="ignore", under="ignore"):
+            capital = np.tensordot(_PARTS, np.cumprod(gains, axis=2, out=gains), axes=1)
+        most: Values = np.log(np.clip(capital.max(axis=1), _TINY, _HUGE)) / -np.log(error)
         return most
 
 

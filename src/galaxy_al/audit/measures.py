@@ -28,9 +28,17 @@ class Labeled:
     confusion
         How many labels of each class (row) the model decides to be of each class (column), by
         models that did not know them.
+    n_cannot_tell
+        How many examples of each decided class could not be labelled; by default none.
     """
 
     confusion: Counts
+    n_cannot_tell: Counts | None = None
+
+    def n_decided(self, k: int) -> int:
+        """How many examples the model decides to be of a class."""
+        others = 0 if self.n_cannot_tell is None else int(self.n_cannot_tell[k])
+        return int(self.confusion[:, k].sum()) + others
 
 
 @dataclass(frozen=True)
@@ -64,13 +72,23 @@ class Audit:
     ----------
     n_free, known
         As of `Draws`, now.
+    of_decisions
+        What precision and recall are taken from; by default this audit.
     """
 
     def __init__(
-        self, strata: Strata, labeled: Labeled, draws: Draws, n_free: Counts, known: Counts
+        self,
+        strata: Strata,
+        labeled: Labeled,
+        draws: Draws,
+        n_free: Counts,
+        known: Counts,
+        of_decisions: Audit | None = None,
     ) -> None:
         self.strata, self.labeled, self.draws = strata, labeled, draws
         self.n_free, self.known = n_free, known
+        self._of_decisions = of_decisions
+        self._balanced: dict[float, Interval] = {}  # by error: several ask for it
         self._all = _Believing.of(draws, strata.expected)
 
     def of_class(self, k: int, error: float = ERROR) -> ClassAudit:
@@ -102,8 +120,10 @@ class Audit:
 
     def precision(self, k: int, error: float = ERROR) -> Interval | None:
         """The share of the examples that are decided to be of the class and are."""
+        if self._of_decisions is not None:
+            return self._of_decisions.precision(k, error)
         is_decided, n_right = self.strata.decided == k, self.labeled.confusion[k, k]
-        n_decided = self.labeled.confusion[:, k].sum() + is_decided @ self.strata.sizes
+        n_decided = self.labeled.n_decided(k) + is_decided @ self.strata.sizes
         if not n_decided:
             return None
         right = self._right_alone(k)
@@ -117,6 +137,8 @@ class Audit:
 
     def recall(self, k: int, error: float = ERROR) -> Interval:
         """The share of the examples of the class that are decided to be."""
+        if self._of_decisions is not None:
+            return self._of_decisions.recall(k, error)
         is_decided = self.strata.decided == k
         right, every = self._right_and_every(k)
         n_right, n_every = self.labeled.confusion[k, k], self.labeled.confusion[k].sum()
@@ -141,6 +163,11 @@ class Audit:
 
     def balanced_accuracy(self, error: float = ERROR) -> Interval:
         """The mean recall over the classes; each may be wrong with a part of the error."""
+        if error not in self._balanced:
+            self._balanced[error] = self._balanced_accuracy(error)
+        return self._balanced[error]
+
+    def _balanced_accuracy(self, error: float) -> Interval:
         n_classes = self.strata.expected.shape[1]
         recalls = [self.recall(k, error / n_classes) for k in range(n_classes)]
         return Interval(

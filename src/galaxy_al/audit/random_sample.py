@@ -11,7 +11,9 @@ Two assumptions are needed:
   estimates is one too small, at most, for each such example.
 - Strata are made later, by a model that has learned from these labels. How many there are of a
   class does not depend on them: such draws are judged without them. Precision and recall do. For
-  these the strata of labelled examples must come from models that did not know their labels.
+  these the strata of labelled examples must come from models that did not know their labels, and
+  the labels must be so many that one more or less changes few decisions. An audit does not need
+  that: see `continued`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from galaxy_al.audit.sampling import Strata, believed
 from galaxy_al.models.estimates import Interval
 
 HALF_WIDTH = 0.1  # of an interval that is narrow enough to show
-_MORE = (10, 30, 100, 300, 1000, 3000)  # random labels that are imagined
+_MORE = (10, 30, 100, 300)  # random labels that are imagined: more take as long as a training
+MOST_IMAGINED = _MORE[-1]
 
 
 class Answer(NamedTuple):
@@ -50,7 +53,7 @@ class Accuracy:
         At 95%, at every moment.
     n_more
         About how many more random labels make it as narrow as `HALF_WIDTH`: 0 if it is, None if
-        even 3,000 do not.
+        even `MOST_IMAGINED` do not.
     """
 
     interval: Interval
@@ -62,7 +65,7 @@ class Accuracy:
         )
         if self.n_more == 0:
             return f"{value} ({low} to {high})"
-        more = "more than 3,000" if self.n_more is None else f"about {self.n_more:,}"
+        more = f"more than {MOST_IMAGINED}" if self.n_more is None else f"about {self.n_more:,}"
         return f"not enough random labels yet ({low} to {high}): {more} more give ±10"
 
 
@@ -100,24 +103,29 @@ def random_audit(
         n_free[stratum] -= 1
         if answer.class_index != CANNOT_TELL:
             known[stratum, answer.class_index] += 1
-    draws = _uniform_draws(rows, known.shape)
+    draws = _uniform_draws(
+        np.array([row[0] for row in rows], dtype=np.intp),
+        np.array([row[1] for row in rows], dtype=np.intp),
+        np.array([row[2] for row in rows], dtype=np.int64).reshape(-1, n_strata),
+        np.array([row[3] for row in rows], dtype=np.int64).reshape(-1, n_strata, n_classes),
+    )
     return Audit(strata, labeled, draws, n_free, known)
 
 
-def _uniform_draws(rows: list[tuple[int, int, Counts, Counts]], shape: tuple[int, ...]) -> Draws:
-    n_free = np.array([row[2] for row in rows], dtype=np.int64).reshape(-1, shape[0])
-    return Draws(
-        strata=np.array([row[0] for row in rows], dtype=np.intp),
-        classes=np.array([row[1] for row in rows], dtype=np.intp),
-        n_free=n_free,
-        chances=n_free / n_free.sum(axis=1, keepdims=True),
-        known=np.array([row[3] for row in rows], dtype=np.int64).reshape(-1, *shape),
-        is_blind=np.ones(len(rows), dtype=np.bool_),
-    )
+def _uniform_draws(
+    strata: NDArray[np.intp], classes: NDArray[np.intp], n_free: Counts, known: Counts
+) -> Draws:
+    chances = n_free / n_free.sum(axis=1, keepdims=True)
+    is_blind = np.ones(len(strata), dtype=np.bool_)
+    return Draws(strata, classes, n_free, chances, known, is_blind)
 
 
 def continued(before: Audit, since: Audit) -> Audit:
     """An audit whose draws follow random labels, with these as its first draws.
+
+    They say how many examples of a class there are. They do not say how good the decisions are: the
+    model has learned from them, and it decides an example differently if it learns from it. So for
+    precision and recall what was labelled before is known, as all else that was not drawn since.
 
     Parameters
     ----------
@@ -129,7 +137,18 @@ def continued(before: Audit, since: Audit) -> Audit:
     then = replace(since.draws, known=since.draws.known + before.known)
     known = before.known + since.known
     draws = _joined(before.draws, then)
-    return Audit(before.strata, before.labeled, draws, since.n_free, known)
+    of_decisions = Audit(since.strata, _labeled(before), since.draws, since.n_free, since.known)
+    return Audit(before.strata, before.labeled, draws, since.n_free, known, of_decisions)
+
+
+def _labeled(before: Audit) -> Labeled:
+    """The examples that had a label before an audit, by the class that is decided."""
+    confusion = before.labeled.confusion.copy()
+    decided, known = before.strata.decided, before.known
+    np.add.at(confusion.T, decided, known)
+    n_cannot_tell = np.zeros(len(confusion), dtype=np.int64)
+    np.add.at(n_cannot_tell, decided, before.strata.sizes - before.n_free - known.sum(axis=1))
+    return Labeled(confusion, n_cannot_tell)
 
 
 def _joined(first: Draws, then: Draws) -> Draws:
@@ -194,13 +213,13 @@ def _half_width(interval: Interval) -> float:
 def _imagined(audit: Audit, n_more: int, rng: np.random.Generator) -> Audit:
     """The audit after more uniform draws that bring what is believed now."""
     rates = believed(audit.strata.expected, audit.draws.n_hits[-1], audit.draws.n_draws[-1])
-    n_free, known = audit.n_free.copy(), audit.known.copy()
-    rows = []
-    for _ in range(n_more):
-        stratum = int(rng.choice(len(n_free), p=n_free / n_free.sum()))
-        class_index = int(rng.choice(rates.shape[1], p=rates[stratum] / rates[stratum].sum()))
-        rows.append((stratum, class_index, n_free.copy(), known.copy()))
-        n_free[stratum] -= 1
-        known[stratum, class_index] += 1
-    draws = _joined(audit.draws, _uniform_draws(rows, known.shape))
-    return Audit(audit.strata, audit.labeled, draws, n_free, known)
+    places = rng.choice(int(audit.n_free.sum()), size=n_more, replace=False)
+    strata = np.searchsorted(np.cumsum(audit.n_free), places, side="right")
+    ends = np.cumsum(rates / rates.sum(axis=1, keepdims=True), axis=1)[strata, :-1]
+    classes = (rng.random(n_more)[:, None] >= ends).sum(axis=1)
+    hits = np.zeros((n_more + 1, *rates.shape), dtype=np.int64)
+    hits[np.arange(n_more) + 1, strata, classes] = 1
+    hits = hits.cumsum(axis=0)
+    n_free, known = audit.n_free - hits.sum(axis=2), audit.known + hits
+    draws = _joined(audit.draws, _uniform_draws(strata, classes, n_free[:-1], known[:-1]))
+    return Audit(audit.strata, audit.labeled, draws, n_free[-1], known[-1])

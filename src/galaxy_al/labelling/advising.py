@@ -17,10 +17,12 @@ from galaxy_al.advice.sentences import (
     Progress,
     advice_sentence,
     finds_clause,
+    plural,
     recall_text,
     rise_clause,
 )
 from galaxy_al.advice.stopping import State, StopAdvice, advise_stop, evidence_of
+from galaxy_al.audit.random_sample import HALF_WIDTH, MOST_IMAGINED
 from galaxy_al.labelling.audits import AuditFacts
 from galaxy_al.labelling.database import Database, PoolRecord, RoundRecord
 from galaxy_al.labelling.evaluation import last_change
@@ -108,7 +110,8 @@ class Course:
             audit=self._running_audit(),
             bound=self._by_chance,
         )
-        finds = tuple(Forecast(n, self._finds(n)) for n in _AHEAD)
+        ahead = sorted({min(n, self.n_free) for n in _AHEAD} - {0})
+        finds = tuple(Forecast(n, self._finds(n)) for n in ahead)
         return Advice(
             sentence=advice_sentence(progress),
             outlook=self._outlook(finds),
@@ -215,31 +218,37 @@ class Course:
     def _accuracy(self) -> str:
         last = self.audits[-1] if self.audits else None
         if last is not None and last.result is not None and last.n_answered:
-            begun = last.record.created_at[:10]
-            return f"{recall_text(last.result.balanced_accuracy())} by the audit of {begun}."
+            begun, interval = last.record.created_at[:10], last.result.balanced_accuracy()
+            if interval.high - interval.low > 2 * HALF_WIDTH:
+                return f"Not enough labels in the audit of {begun} yet ({_bounds(interval)})."
+            return f"{recall_text(interval)} by the audit of {begun}."
         if self._insight is None or not self.rounds:
             return ""
         record, n_more = self.rounds[-1], self._insight.n_more
         if record.accuracy is None or record.low is None or record.high is None:
             return ""
+        interval = Interval(record.accuracy, record.low, record.high)
         if n_more == 0:
-            interval = Interval(record.accuracy, record.low, record.high)
             return f"{recall_text(interval)} by {self._insight.n_random:,} random labels."
-        bounds = f"{floor(100 * record.low)} to {ceil(100 * record.high)}%"
-        more = "more than 3,000" if n_more is None else f"about {n_more:,}"
-        return f"Not enough random labels yet ({bounds}): {more} more give ±10."
+        more = f"more than {MOST_IMAGINED}" if n_more is None else f"about {n_more:,}"
+        return f"Not enough random labels yet ({_bounds(interval)}): {more} more give ±10."
 
     def _outlook(self, finds: Sequence[Forecast]) -> str:
         if self._insight is None or not self.n_free:
             return ""
-        n = _AHEAD[1]
+        n = min(_AHEAD[1], self.n_free)
         precise = [(r.n_labels, Insight.loads(r.insight)) for r in self.rounds if r.insight]
         rise = forecast_rise([(labels, each.average_precision) for labels, each in precise], n)
         (found,) = [each.found for each in finds if each.n == n]
         if found is None and rise is None:
-            return f"It is too early to tell what {n} more labels will bring."
+            labels = plural(n, "more label", "more labels")
+            return f"It is too early to tell what {labels} will bring."
         text = f"{finds_clause(found, n)}; {rise_clause(rise, n)}"
         return f"{text[0].upper()}{text[1:]}."
+
+
+def _bounds(interval: Interval) -> str:
+    return f"{floor(100 * interval.low)} to {ceil(100 * interval.high)}%"
 
 
 def counted(project: Project, history: Sequence[Entry]) -> list[Entry]:

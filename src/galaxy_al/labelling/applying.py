@@ -60,9 +60,9 @@ class Applying:
         for index in self._project.usable_indices(self._log.disputed()).values():
             self.apply(index)
 
-    def never_asked(self) -> frozenset[int]:
-        """The examples that cannot be used or told."""
-        return frozenset(self._learner.state.skipped - self.skipped)
+    def cannot_tell(self) -> frozenset[int]:
+        """The examples that an annotator could not label."""
+        return frozenset(self._learner.state.skipped - self.skipped - self._project.bad.keys())
 
     def ending_skips(self) -> frozenset[int] | None:
         """The skipped examples, if a training now lets them be asked again."""

@@ -22,14 +22,17 @@ class Beginning:
 
     Parameters
     ----------
-    labeled, never
-        The examples that have a label, and those that will never get one.
+    labeled
+        The examples that have a label.
+    cannot_tell
+        Those that an annotator could not label: they have been looked at, and count as none of the
+        classes.
     after, random_after
         As of `AuditRecord`.
     """
 
     labeled: frozenset[int]
-    never: frozenset[int]
+    cannot_tell: frozenset[int]
     after: int
     random_after: int
 
@@ -38,8 +41,8 @@ def begin_audit(project: Project, model: TrainedModel, beginning: Beginning) -> 
     """The record of a new audit of the decisions that a model makes."""
     decided = decide_pool(project, model)
     usable = np.ones(len(project.pool), dtype=np.bool_)
-    usable[list(beginning.never)] = False
-    if usable.sum() <= len(beginning.labeled):
+    usable[list(project.bad)] = False
+    if usable.sum() <= len(beginning.labeled | beginning.cannot_tell):
         raise GalaxyError("Every example has a label: there is nothing to audit.")
     strata = make_strata(decided.proba, decided.classes, np.flatnonzero(usable))
     return AuditRecord(

@@ -55,6 +55,7 @@ class Auditor:
         self._audit, self._past = _last_audit(project, database, entries)
         self._rng = np.random.default_rng([abs(project.settings.seed), len(entries), 1])
         self._turns = 0.0
+        self._facts: tuple[tuple[int, ...], AuditFacts] | None = None  # of the last moment
 
     @property
     def is_asking(self) -> bool:
@@ -135,7 +136,13 @@ class Auditor:
 
     def facts(self) -> AuditFacts | None:
         """What the last audit knows now; None if there never was one."""
-        return self._past if self._audit is None else self._audit.facts()
+        audit = self._audit
+        if audit is None:
+            return self._past
+        moment = (audit.record.number, audit.plan.number, audit.n_drawn, self.last_entry)
+        if self._facts is None or self._facts[0] != moment:
+            self._facts = moment, audit.facts()
+        return self._facts[1]
 
     def all_facts(self) -> list[AuditFacts | None]:
         """The same of every audit, the first one first; None for those that are over."""

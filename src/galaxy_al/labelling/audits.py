@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from galaxy_al.audit.draws import CANNOT_TELL, Counts, Draws
 from galaxy_al.audit.measures import Audit, Labeled
-from galaxy_al.audit.random_sample import continued, random_audit
+from galaxy_al.audit.random_sample import Answer, continued, random_audit
 from galaxy_al.audit.sampling import Strata, believed, chances
 from galaxy_al.labelling.audit_beginning import strata_of
 from galaxy_al.labelling.audit_records import AuditRecord, DrawRecord, PlanRecord, as_tuples
@@ -96,8 +96,8 @@ class ProjectAudit:
         self.record, self.plan, self.ended = record, plan, ended
         every = strata_of(record, len(project.pool))
         self._project = project
-        self._before, labeled = self._random_before(every, entries)
-        self.strata = without(every, labeled)
+        self._every, self._answers_before = every, self._answered_before(every, entries)
+        self.strata = without(every, [answer.example for answer in self._answers_before])
         self._members = _members(self.strata)
         self._draws = list(draws)
         self._entries = [entry for entry in entries if entry.number > record.after]
@@ -149,13 +149,22 @@ class ProjectAudit:
                 return index
         return int(rng.choice([index for index in members.tolist() if index not in out]))
 
-    def _random_before(self, strata: Strata, entries: Iterable[Entry]) -> tuple[Audit, list[int]]:
-        """What the labels before the audit say by themselves, and whose they are."""
+    def _answered_before(self, strata: Strata, entries: Iterable[Entry]) -> list[Answer]:
+        """What was answered before the audit."""
         before = [entry for entry in entries if entry.number <= self.record.after]
         history = Log(before, self.record.classes).history()
         given = answers_of(self._project, self.record.classes, history, self.record.random_after)
-        answers = [answer for answer in given if strata.of[answer.example] >= 0]
-        return random_audit(answers, strata), [answer.example for answer in answers]
+        return [answer for answer in given if strata.of[answer.example] >= 0]
+
+    def _before(self) -> Audit:
+        """What the answers before the audit say by themselves, with what was corrected since."""
+        examples = [answer.example for answer in self._answers_before]
+        now = [self._class_of(id) for id in self._project.ids_of(examples)]
+        answers = [
+            answer if class_index == _UNKNOWN else answer._replace(class_index=class_index)
+            for answer, class_index in zip(self._answers_before, now)
+        ]
+        return random_audit(answers, self._every)
 
     def facts(self) -> AuditFacts:
         """Everything that is known now."""
@@ -170,7 +179,7 @@ class ProjectAudit:
         return AuditFacts(
             record=self.record,
             plan=self.plan,
-            result=continued(self._before, since),
+            result=continued(self._before(), since),
             pool_size=len(self._project.pool),
             ended=self.ended,
             n_drawn=self.n_drawn,
@@ -185,8 +194,11 @@ class ProjectAudit:
         entry = self._log.current(example)
         if entry is None or entry.kind == "skip":
             return _UNKNOWN
-        if entry.kind == "cannot tell":
-            return CANNOT_TELL
+        if entry.kind == "label" and entry.label not in {
+            *self._project.classes,
+            *self._class_index,
+        }:
+            return _UNKNOWN  # a class that was removed before
         return self._class_index.get(entry.label or "", CANNOT_TELL)
 
     def _replay(self) -> _Replay:
@@ -243,6 +255,7 @@ class _Replay:
         self.n_draws = np.zeros(n_strata, dtype=np.int64)
         self.out: set[int] = set()
         self._drawn: set[int] = set()
+        self._asked: set[int] = set()  # at random, by the strategy
         self._standing: defaultdict[int, set[int]] = defaultdict(set)  # answers, not undone
         self._n_unknown, self._is_over = 0, False
         self.n_answered = 0
@@ -260,7 +273,8 @@ class _Replay:
     def entry(self, entry: Entry, index: int) -> None:
         """Something was written to the log."""
         if entry.kind in ("label", "cannot tell"):
-            if entry.is_random and self._of[index] >= 0 and index not in self.out:
+            if entry.is_random and self._of[index] >= 0 and not self._is_used(index):
+                self._asked.add(index)  # it may be undone and answered again
                 self._random(index)
             self._standing[index].add(entry.number)
             self._leave(index)
@@ -268,6 +282,9 @@ class _Replay:
             self._standing[index].discard(entry.undoes or 0)
             if not self._standing[index] and index not in self._drawn:
                 self._return(index)
+
+    def _is_used(self, index: int) -> bool:
+        return index in self.out or index in self._asked
 
     def _random(self, index: int) -> None:
         """The strategy drew an example from all without a label, each with the same chance."""

@@ -11,6 +11,7 @@ from galaxy_al.labelling.answers import Answers
 from galaxy_al.labelling.audit_beginning import Beginning, begin_audit
 from galaxy_al.labelling.audit_report import AuditReport, report_of
 from galaxy_al.labelling.auditor import Auditor, Plan
+from galaxy_al.labelling.audits import AuditFacts
 from galaxy_al.labelling.database import Database, RoundRecord
 from galaxy_al.labelling.evaluation import answers_of, last_change
 from galaxy_al.labelling.project import Project
@@ -39,14 +40,15 @@ class Guidance:
         self._project, self._answers = project, answers
         self._learner, self._lock = learner, lock
         self._pools = note_pool(database, project, auditor.last_entry)
+        self._report: tuple[AuditFacts, AuditReport] | None = None
 
-    def start_audit(self, plan: Plan, never: frozenset[int], *, again: bool) -> None:
+    def start_audit(self, plan: Plan, cannot_tell: frozenset[int], *, again: bool) -> None:
         """As of the service.
 
         Parameters
         ----------
-        never
-            The examples that will never get a label.
+        cannot_tell
+            The examples that an annotator could not label.
         """
         with self._lock:
             if self.auditor.can_continue and not again:
@@ -54,7 +56,7 @@ class Guidance:
                 return
             model, labeled = self._learner.model, frozenset(self._learner.state.labels)
             since = last_change(self._pools)
-            beginning = Beginning(labeled, never, self.auditor.last_entry, since)
+            beginning = Beginning(labeled, cannot_tell, self.auditor.last_entry, since)
         record = begin_audit(self._project, model, beginning)  # may take a while
         with self._lock:
             self.auditor.begin(record, plan)
@@ -63,7 +65,11 @@ class Guidance:
         """What the last audit says so far; None if there never was one."""
         with self._lock:
             facts = self.auditor.facts()
-        return None if facts is None else report_of(facts)
+        if facts is None:
+            return None
+        if self._report is None or self._report[0] is not facts:
+            self._report = facts, report_of(facts)  # several pages ask for it
+        return self._report[1]
 
     def advice(self, rounds: Sequence[RoundRecord]) -> Advice:
         """What to tell."""

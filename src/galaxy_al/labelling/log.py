@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from galaxy_al.labelling.consensus import Consensus, find_consensus
@@ -224,14 +224,23 @@ class Log:
         return sorted(found, key=lambda entry: entry.number)
 
     def history(self) -> list[Entry]:
-        """The current entry of each example, in the order in which the examples were answered."""
-        first = {
-            example: next(entry.number for entry in entries if entry.kind != "skip")
-            for example, entries in self._of_example.items()
-            if any(entry.kind != "skip" for entry in entries)
-        }
-        found = ((number, self.current(example)) for example, number in first.items())
-        return [entry for _, entry in sorted(found, key=lambda pair: pair[0]) if entry is not None]
+        """The answer that counts for each example, in the order in which they were first answered.
+
+        Each has the number of the first answer, and was asked or found as that one was: whether an
+        example was drawn at random must not depend on what it is corrected to later.
+        """
+        found = []
+        for example, entries in self._of_example.items():
+            first = next(filter(self.is_answer, entries), None)
+            entry = self.current(example)
+            if first is not None and entry is not None and self.is_answer(entry):
+                origin = {name: getattr(first, name) for name in ("number", "source", "is_random")}
+                found.append(replace(entry, **origin))
+        return sorted(found, key=lambda entry: entry.number)
+
+    def was_skipped(self, example: str) -> bool:
+        """Whether a person skipped an example and did not undo that."""
+        return any(entry.kind == "skip" for entry in self._of_example.get(example, ()))
 
     def last_of(self, annotator: str) -> Entry | None:
         """The annotator's last entry that was not undone."""

@@ -42,7 +42,8 @@ def resume(project: Project, entries: Sequence[Entry], log: Log) -> Learner:
     labels = class_indices(project, labels_of(project, current))
     never = {entry.example for entry in current if entry.kind == "cannot tell"}
     skipped = project.bad.keys() | set(project.indices(never).values())
-    sampled = {entry.example for entry in entries if entry.is_random}
+    answered = {entry.example for entry in current if entry.kind != "skip"}
+    sampled = answered & {entry.example for entry in entries if entry.is_random}
     random = project.indices(sampled).values()
     state = np.random.default_rng([abs(settings.seed), len(entries)]).bit_generator.state
     weights = weights_by_index(project, label_weights(log))

@@ -76,13 +76,20 @@ class SecondLook:
         return [item for item in found if not any(one.id in hidden for one in item.examples)]
 
     def noted(self, entries: Iterable[Entry], indices: Iterable[int], round: int) -> list[Entry]:
-        """Entries with what is known of their examples now."""
+        """Entries with what is known of their examples now.
+
+        A random question that was skipped is asked again if the strategy wants it: then it is not
+        random any more.
+        """
         random, held_out = self._learner.state.random, held_out_of(self._learner.model)
+        was_skipped = self._answers.log.was_skipped
         return [
             replace(
                 entry,
                 round=round,
-                is_random=entry.source in ("asked", "review") and index in random,
+                is_random=entry.source in ("asked", "review")
+                and index in random
+                and not was_skipped(entry.example),
                 probability=probability_of(entry, index, self._project, held_out),
             )
             for entry, index in zip(entries, indices)

@@ -238,8 +238,8 @@ class Service:
             Whether to begin a new audit, of the model as it is now.
         """
         with self._lock:
-            never = self._applying.never_asked()
-        self._guidance.start_audit(plan, never, again=again)
+            cannot_tell = self._applying.cannot_tell()
+        self._guidance.start_audit(plan, cannot_tell, again=again)
         self.on_change()
 
     def audit(self) -> AuditReport | None:
