@@ -33,7 +33,7 @@ def write(path, changes):
         ("colour", "3", "unknown key colour. Keys are: batch_size, classes, column, "
          "embedder, goal, head, id_column, kind, overlap, overlap_people, path, scheduler, "
          "seed, shards, "
-         "strategy."),
+         "strategy, target_recall."),
         ("batch_size", "0", "batch_size must be at least 1, got 0."),
         ("batch_size", '"50"', "batch_size must be a valid integer, got '50'."),
         ("batch_size", "true", "batch_size must be a valid integer, got True."),
