@@ -26,4 +26,6 @@ def even_folds(
     for k in np.unique(targets):
         members = rng.permutation(np.flatnonzero(targets == k))
         folds[members] = (np.arange(len(members)) + rng.integers(n_folds)) % n_folds
+    if len(folds) > 1 and (folds == folds[0]).all():  # without it, nothing would be left to learn
+        folds[0] = (folds[0] + 1) % n_folds
     return folds
