@@ -72,7 +72,7 @@ def everything(service, truth):
 
 
 SITUATIONS = {
-    nothing_labelled: "Nothing is labelled yet, and how many are left cannot be estimated yet; 126",
+    nothing_labelled: "Nothing is labelled yet.",
     nothing_found: "Nothing found yet in 11 labels, and how many are left cannot be estimated yet;",
     one_found: "1 found, and how many are left cannot be estimated yet;",
     no_majority_label: "40 found, about 160 left (80 to 160) as the model estimates it;",
