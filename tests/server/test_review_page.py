@@ -198,3 +198,4 @@ def test_duplicates_are_side_by_side_and_accessible(tmp_path, open_page, scheme,
         expect(copies).to_have_count(2)
         labels = server.service.view().labels
         assert (labels["3"], labels["50"]) == ("dent", "fine")
+        page.close()
