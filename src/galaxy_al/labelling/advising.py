@@ -108,7 +108,7 @@ class Course:
             proof=plan_proof(self.n_free, len(self.entries)) if self.n_free else None,
             stop=stop,
             audit=self._running_audit(),
-            bound=self._by_chance,
+            bound=self._guaranteed,
         )
         ahead = sorted({min(n, self.n_free) for n in _AHEAD} - {0})
         finds = tuple(Forecast(n, self._finds(n)) for n in ahead)
@@ -164,14 +164,14 @@ class Course:
 
     def _left(self) -> Left | None:
         """By an audit, or by the model, or by the random labels of the strategy."""
-        by_chance, insight = self._by_chance, self._insight
-        if by_chance is not None and by_chance.source == "audit":
-            return by_chance
+        guaranteed, insight = self._guaranteed, self._insight
+        if guaranteed is not None and guaranteed.source == "audit":
+            return guaranteed
         by_model = insight and left_by_model(insight.count, self.n_found, self.n_free)
-        return by_model or by_chance
+        return by_model or guaranteed
 
     @property
-    def _by_chance(self) -> Left | None:
+    def _guaranteed(self) -> Left | None:
         """The narrowest that is guaranteed."""
         return min(self.evidence, key=lambda one: one.high - one.low, default=None)
 

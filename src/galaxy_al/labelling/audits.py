@@ -31,7 +31,7 @@ from galaxy_al.labelling.log import Entry, Log
 from galaxy_al.labelling.project import Project
 
 _UNKNOWN = -2  # of an example whose label was undone
-_TRIES = 100  # to find a free example of a stratum by chance, before all are listed
+_TRIES = 100  # to find a free example of a stratum at random, before all are listed
 
 
 @dataclass(frozen=True)
